@@ -28,7 +28,7 @@ func (r *SchemaReviewer) replaced(added schema.Documents, before, after *schema.
 		taken := schema.TakenFrom(kind, before, after)
 		for _, t := range taken[:min(len(taken), maxTaken)] {
 			if text := r.held(kind, t); text != "" {
-				out = append(out, warning(fmt.Sprintf("%s writes %s no more: %s", t.Verb, t.Path, text)))
+				out = append(out, warning(fmt.Sprintf("%s writes %s no more: %s", t, t.Path, text)))
 			}
 		}
 		if more := len(taken) - maxTaken; more > 0 {

@@ -217,7 +217,7 @@ func (r *SchemaReviewer) trial(current schema.Documents, source, kind string, ra
 // takenAway returns the faults of a PermissionSchema that replaces a verb which an UncoveredPermissionSet uses as a barrier for a field.
 func takenAway(before, after *schema.Schema, source string) []error {
 	var faults []error
-	for _, b := range schema.Unborne(before, after) {
+	for _, b := range schema.TakenFromSets(before, after) {
 		faults = append(faults, b.TakenBy(source))
 	}
 	return faults

@@ -196,15 +196,28 @@ func TestSchemas_OtherResourcesAreBadRequests(t *testing.T) {
 // If a document replaces the verb of a set's barrier, the barrier would no longer hold. So the document is refused, and its author learns
 // the reason.
 func TestA6_VerbsOfBarriersAreNotTakenAway(t *testing.T) {
-	for name, c := range map[string]struct{ set, entry, want string }{
-		"replaced":       {`{uncoveredPermissions: ["granular:taints"], resources: [{apiGroups: [""], resources: [nodes]}]}`, "{path: .spec.taints, verb: example.com/taints}", `takes verb "granular:taints" away from "nodes"`},
-		"kept elsewhere": {`{uncoveredPermissions: ["granular:specification"], resources: [{apiGroups: [""], resources: [nodes]}]}`, "{path: .spec.taints, verb: example.com/taints}", ""},
-		"another verb":   {`{uncoveredPermissions: ["granular:labels"], resources: [{apiGroups: [""], resources: [nodes]}]}`, "{path: .spec.taints, verb: example.com/taints}", ""},
+	onNodes := func(verb string) string {
+		return `{uncoveredPermissions: ["` + verb + `"], resources: [{apiGroups: [""], resources: [nodes]}]}`
+	}
+	const onPods = `{uncoveredPermissions: ["granular:image(web)"], resources: [{apiGroups: [""], resources: [pods]}]}`
+	for name, c := range map[string]struct{ set, kind, entry, want string }{
+		"replaced":              {onNodes("granular:taints"), "Node", "{path: .spec.taints, verb: example.com/taints}", `takes verb "granular:taints" away from "nodes"`},
+		"kept elsewhere":        {onNodes("granular:specification"), "Node", "{path: .spec.taints, verb: example.com/taints}", ""},
+		"another verb":          {onNodes("granular:labels"), "Node", "{path: .spec.taints, verb: example.com/taints}", ""},
+		"another treatment":     {onNodes("granular:label(example.com)"), "Node", "{path: '.metadata.labels[*]', verb: label, parameterizedBy: labelKey}", `takes verb "granular:label(example.com)" away from "nodes"`},
+		"the same treatment":    {onNodes("granular:label(example.com)"), "Node", "{path: '.metadata.labels[*]', verb: label, parameterizedBy: labelKey, parameterTreatment: slash-delimited-prefix}", ""},
+		"without its parameter": {onNodes("granular:label"), "Node", "{path: '.metadata.labels[*]', verb: label, parameterizedBy: labelKey}", ""},
+		"for one key":           {onNodes("granular:label(example.com)"), "Node", `{path: '.metadata.labels["example.com/a"]', verb: label, parameterizedBy: labelKey}`, ""},
+		"another verb of a key": {onNodes("granular:label(example.com)"), "Node", `{path: '.metadata.labels["example.com/a"]', verb: example.com/a}`, ""},
+		"another expression":    {onPods, "Pod", `{path: '.spec.containers[*].image', verb: image, parameterizedBy: containerName, parameterExpression: "self == 'web' ? 'x' : 'web'"}`, `takes verb "granular:image(web)" away from "pods"`},
+		"no parameter":          {onPods, "Pod", "{path: '.spec.containers[*].image', verb: image}", `takes verb "granular:image(web)" away from "pods"`},
+		"another source":        {onPods, "Pod", "{path: '.spec.containers[*].image', verb: image, parameterSource: containerName, parameterizedBy: containerName}", `takes verb "granular:image(web)" away from "pods"`},
+		"from one of several":   {onPods, "Pod", "{path: '.spec.initContainers[*].image', verb: example.com/image}", `takes verb "granular:image(web)" away from "pods"`},
 	} {
 		t.Run(name, func(t *testing.T) {
 			current := documents(t, uncoveredSet(c.set))
 			r := &SchemaReviewer{Documents: func() *schema.Documents { return &current }}
-			req := submit(t, permissions("", "Node", c.entry), "")
+			req := submit(t, permissions("", c.kind, c.entry), "")
 			faults, err := r.Review(req)
 			response := SchemaResponse(faults, err, req)
 			if response.Allowed != (c.want == "") || c.want != "" && !strings.Contains(response.Result.Message, c.want) {

@@ -3,6 +3,8 @@ package fieldperm
 import (
 	"strings"
 	"testing"
+
+	"github.com/fieldperm/fieldperm/schema/fieldpath"
 )
 
 func TestD12_ChangesWithoutAnOwner(t *testing.T) {
@@ -31,7 +33,39 @@ func TestD12_ChangesWithoutAnOwner(t *testing.T) {
 		})
 	}
 	d := Denial{Requirement: &Requirement{}, Unattributed: true}
-	if m := d.Message(Subject{}); !strings.Contains(m, "a mutating webhook or policy made it") {
+	if m := d.Message(Subject{}); !strings.Contains(m, "a default of the API server, a mutating webhook or a policy made it") {
 		t.Error(m)
+	}
+}
+
+// A barrier in a new item is found by position (D2), and managers own items by their keys.
+func TestD12_AnItemByPositionHasTheOwnerOfItsKeys(t *testing.T) {
+	path := func(list string, i int, field string) fieldpath.Path {
+		return fieldpath.Path{}.Field("spec").Field(list).Index(i).Field(field)
+	}
+	const own = `{"f:spec":{"f:ports":{"k:{\"port\":80,\"protocol\":\"TCP\"}":{".":{},"f:port":{},"f:target":{}},"k:{\"port\":90,\"protocol\":\"TCP\"}":{".":{},"f:port":{}}}}}`
+	const two = `,"spec":{"ports":[{"port":90,"protocol":"TCP","target":1},{"port":80,"target":1}]}`
+	for _, c := range []struct {
+		name, spec, managed string
+		path                fieldpath.Path
+		want                bool
+	}{
+		{"its manager owns it", two, own, path("ports", 1, "target"), false},
+		{"its manager owns another field", two, own, path("ports", 0, "target"), true},
+		{"of no manager", two, `{"f:spec":{"f:replicas":{}}}`, path("ports", 1, "target"), true},
+		{"by position", two, `{"f:spec":{"f:ports":{"i:1":{"f:target":{}}}}}`, path("ports", 1, "target"), false},
+		{"by value", `,"spec":{"ports":["a"]}`, `{"f:spec":{"f:ports":{"v:\"a\"":{}}}}`, path("ports", 0, "target"), false},
+		{"two items with its keys", `,"spec":{"ports":[{"port":90},{"port":80},{"port":80,"target":1}]}`, own, path("ports", 0, "target"), false},
+		{"no such item", two, own, path("ports", 2, "target"), false},
+		{"in an item of a list", `,"spec":{"containers":[{"name":"a","ports":[{"port":80,"target":1}]}]}`,
+			`{"f:spec":{"f:containers":{"k:{\"name\":\"a\"}":{"f:ports":{"k:{\"port\":80,\"protocol\":\"TCP\"}":{"f:target":{}}}}}}}`,
+			fieldpath.Path{}.Field("spec").Field("containers").Item([]fieldpath.Key{{Name: "name", Value: []byte(`"a"`)}}).Field("ports").Index(0).Field("target"), false},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			new := owned(`|`+c.spec, owner("me", "Apply", c.managed))
+			if got := Unattributed([]byte(new), &Requirement{Operation: Added, Path: c.path}); got != c.want {
+				t.Errorf("%s of %s: unattributed %v, want %v", c.path, new, got, c.want)
+			}
+		})
 	}
 }

@@ -103,6 +103,7 @@ func DiffValues(ctx context.Context, old, new rawjson.Value, kind *schema.Kind, 
 }
 
 // Unattributed reports whether no manager in the new object's managedFields owns the changed path, although managers own other paths.
-// Then a mutating webhook or policy made the change after the request was merged, and the message tells the user so (D12). Use it for
-// messages only, because a user can write managedFields. It returns false for removed values, which have no owner in the new object.
+// Then a default of the API server, a mutating webhook or a policy made the change after the request was merged, and the message tells the
+// user so (D12). Use it for messages only, because a user can write managedFields. It returns false for removed values, which have no owner
+// in the new object, and where managedFields do not say enough.
 func Unattributed(new []byte, r *Requirement) bool { return owners.Unattributed(new, r) }

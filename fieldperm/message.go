@@ -79,7 +79,7 @@ func (d *Denial) Message(s Subject) string {
 	d.Refusal.write(&b)
 	d.writeUnmet(&b)
 	if d.Unattributed && d.Requirement.Instead == "" {
-		b.WriteString("; no field manager owns this change: a mutating webhook or policy made it, not the request")
+		b.WriteString("; no field manager owns this change: a default of the API server, a mutating webhook or a policy made it, not the request")
 	}
 	if d.More > 0 {
 		fmt.Fprintf(&b, " (%d more %s not looked at)", d.More, plural(d.More, "change was", "changes were"))

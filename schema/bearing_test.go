@@ -209,3 +209,30 @@ func TestF4_VerbsThatAreTaken(t *testing.T) {
 		t.Errorf("nothing changed: %v", more)
 	}
 }
+
+// A holder of a verb with a parameter loses the field if the parameter stands for other values. The verb without a parameter keeps it.
+func TestF4_VerbsWhoseParameterChangesAreTaken(t *testing.T) {
+	before, errs := compileWith(t)
+	if len(errs) > 0 {
+		t.Fatal(errs)
+	}
+	node := runtimeschema.GroupKind{Kind: "Node"}
+	after, errs := compileWith(t, schemaOf("", "Node", "{path: '.metadata.labels[*]', verb: label, parameterizedBy: labelKey}"))
+	if len(errs) > 0 {
+		t.Fatal(errs)
+	}
+	taken := schema.TakenFrom(node, before, after)
+	if len(taken) != 1 || taken[0].Path.String() != ".metadata.labels[*]" || taken[0].String() != "granular:label(…)" {
+		t.Fatalf("taken: %v", taken)
+	}
+	for verb, want := range map[string]bool{"granular:label": false, "granular:label(example.com)": true, "granular:labels": false} {
+		if taken[0].Is(verb) != want {
+			t.Errorf("%s: %t", verb, !want)
+		}
+	}
+	// A verb that gets a parameter still covers the field.
+	more, errs := compileWith(t, schemaOf("", "Node", "{path: .spec.taints, verb: taints, parameterizedBy: taint, parameterSource: taint}"))
+	if got := schema.TakenFrom(node, before, more); len(errs) == 0 && len(got) > 0 {
+		t.Errorf("taken: %v", got)
+	}
+}

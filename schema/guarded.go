@@ -6,6 +6,7 @@ import (
 
 	"github.com/fieldperm/fieldperm/api/v1alpha1"
 	"github.com/fieldperm/fieldperm/schema/fieldpath"
+	"github.com/fieldperm/fieldperm/verbs"
 )
 
 // maxGuardedPlaces is how many places of a kind are visited to count its guarded fields, because a schema may unfold without bound.
@@ -29,10 +30,61 @@ func Unborne(before, after *Schema) []Borne {
 	return slices.DeleteFunc(before.Borne(), func(b Borne) bool { return slices.Contains(left, b) })
 }
 
+// TakenFromSets returns the barriers of sets that hold at a field in the schema before and not at that field in the schema after, or, with a
+// parameter, for other values. In contrast to Unborne, another field with the verb does not make up for it.
+func TakenFromSets(before, after *Schema) []Borne {
+	var out []Borne
+	for i := range before.uncovered {
+		set := &before.uncovered[i]
+		if len(set.borne) == 0 {
+			continue // It is no set of its own, or guards nothing.
+		}
+		for _, t := range set.targets {
+			changed, known := t.changedIn(after)
+			for _, b := range set.borne {
+				v, err := verbs.Parse(b.Verb)
+				if err != nil || b.Resource != t.String() || slices.Contains(out, b) {
+					continue
+				}
+				if !known || slices.ContainsFunc(changed, func(c *counterpart) bool { return c.takes(v) }) {
+					out = append(out, b)
+				}
+			}
+		}
+	}
+	return out
+}
+
+// changedIn returns the charged fields that the target writes and where a verb covers less in another schema. It reports false if the other
+// schema lacks the target or one of its kinds.
+func (t *target) changedIn(after *Schema) ([]*counterpart, bool) {
+	now, known := after.landscape.target(t.GroupResource, t.subresource)
+	if !known {
+		return nil, false
+	}
+	var out []*counterpart
+	for _, was := range t.kinds {
+		i := slices.IndexFunc(now.kinds, func(k *Kind) bool { return k.GroupVersionKind == was.GroupVersionKind })
+		if i < 0 {
+			return nil, false
+		}
+		compareTrees(was.Root, now.kinds[i].Root, partOf(t.writes), func(c *counterpart) {
+			if c.was.role == RoleNone && slices.ContainsFunc(c.was.permissions, func(p *Permission) bool { return !c.keeps(p) }) {
+				out = append(out, c)
+			}
+		})
+	}
+	return out, true
+}
+
 // TakenBy returns the fault of a source that replaces the verb. The barrier would silently lose its effect, without notice to the author
 // of the set.
 func (b Borne) TakenBy(source string) error {
-	return &Error{Source: source, Pointer: "/spec/permissions", Message: fmt.Sprintf("takes verb %q away from %q, where %s has it as a barrier: keep the verb, or change that set first", b.Verb, b.Resource, b.Source)}
+	keep := "keep the verb"
+	if v, err := verbs.Parse(b.Verb); err == nil && v != v.WithoutParameter() {
+		keep = "keep the verb, with its parameterizedBy, parameterTreatment and parameterExpression"
+	}
+	return &Error{Source: source, Pointer: "/spec/permissions", Message: fmt.Sprintf("takes verb %q away from %q, where %s has it as a barrier: %s, or change that set first", b.Verb, b.Resource, b.Source, keep)}
 }
 
 // GuardedFields counts the fields that the verbs of one set guard, for the first resources that have any.

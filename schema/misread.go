@@ -59,8 +59,8 @@ func (m *Map) spells(key, name string) bool {
 	return m.folds && key != name && strings.EqualFold(key, name) && !m.IsField(key)
 }
 
-// namesIn returns the names of fields that an expression may read: what it selects, and every text in it.
-func namesIn(ast *cel.Ast) []string {
+// namesRead returns the names of fields that an expression may read: what it selects, and every text in it.
+func namesRead(ast *cel.Ast) []string {
 	var out []string
 	for _, e := range celast.MatchDescendants(celast.NavigateAST(ast.NativeRep()), celast.AllMatcher()) {
 		switch e.Kind() {

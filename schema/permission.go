@@ -51,7 +51,7 @@ func newBarrierCondition(expression string) (barrierCondition, error) {
 	if err != nil {
 		return barrierCondition{}, err
 	}
-	out := barrierCondition{program: program, text: expression, readsOld: len(identifiers(ast, oldValueVariable)) > 0, names: namesIn(ast)}
+	out := barrierCondition{program: program, text: expression, readsOld: len(identifiers(ast, oldValueVariable)) > 0, names: namesRead(ast)}
 	for _, e := range identifiers(ast, valueVariable, oldValueVariable) {
 		out.reads = append(out.reads, selected(e))
 	}

@@ -1,6 +1,7 @@
 package anyvalue
 
 import (
+	"cmp"
 	"context"
 	"slices"
 
@@ -23,6 +24,8 @@ type Judge struct {
 	OnFloor bool
 	// Elsewhere are barriers of sets for other subresources of the object: they hold for the owners of fields (D8).
 	Elsewhere []schema.SetVerb
+	// Differences bounds the different answers below a field that its answer names; 0 is 3.
+	Differences int
 
 	entered *entry
 }
@@ -175,7 +178,7 @@ func (j *Judge) field(ctx context.Context, p *fieldtree.Place) (Answer, error) {
 	if err != nil || out.Outcome == Depends || j.entered.Certainty == Never {
 		return out, err
 	}
-	below := &search{judge: j, of: out.Outcome, leads: p.Kind.Leading(), left: maxPlaces}
+	below := &search{judge: j, of: out.Outcome, leads: p.Kind.Leading(), left: maxPlaces, most: cmp.Or(j.Differences, maxFound)}
 	if err := below.visit(ctx, p); err != nil {
 		return Answer{}, err
 	}

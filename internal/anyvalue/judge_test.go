@@ -301,3 +301,27 @@ func TestW4_ADenyOnTheFloorIsNoCertainNo(t *testing.T) {
 		}
 	}
 }
+
+// TestC2_AnAnswerSaysThatThereAreMoreDifferences: a reader takes the differences that an answer names for all of them.
+func TestC2_AnAnswerSaysThatThereAreMoreDifferences(t *testing.T) {
+	tree, err := fieldtree.Of(compiled(t), widgetKind, widgetRef)
+	must(t, err)
+	spec, err := tree.Find(".spec")
+	must(t, err)
+	held := holding()
+	held.verbs["granular"], held.verbs["granular:specification"] = true, true
+	for most, isCut := range map[int]bool{1: true, 0: true, 64: false} {
+		j := &Judge{Holdings: &Holdings{Authorizer: held}, Verb: "patch", TakesMarker: true, Differences: most}
+		answer, err := j.Field(t.Context(), spec)
+		must(t, err)
+		why := strings.Join(answer.Why, "\n")
+		if answer.Outcome != Depends || strings.Contains(why, "there are more differences than are named here") != isCut {
+			t.Errorf("%d differences: %q", most, why)
+		}
+		for _, barrier := range []string{"colour: needs granular:example.com/colour", "point.z: needs granular:example.com/z"} {
+			if !isCut && !strings.Contains(why, "below, at .spec."+barrier) {
+				t.Errorf("%d differences: %q is not in %q", most, barrier, why)
+			}
+		}
+	}
+}

@@ -12,8 +12,11 @@ import (
 // maxPlaces bounds the places of one search, because a schema may unfold without bound.
 const maxPlaces = 20_000
 
-// maxFound bounds the differences that an answer names.
-const maxFound = 3
+// maxFound bounds the differences that an answer names if the judge does not say another bound. maxNamed bounds the fields of each.
+const (
+	maxFound = 3
+	maxNamed = 3
+)
 
 // search looks below a field for fields with another answer.
 type search struct {
@@ -21,32 +24,75 @@ type search struct {
 	of    Outcome
 	leads map[*fieldtree.Node]bool
 	left  int
+	// most bounds the differences.
+	most  int
 	found []different
 }
 
-// different is a field below with another answer.
+// different is an answer that is not that of the field above, and the first fields below that have it.
 type different struct {
-	at     string
+	at     []string
+	others bool
 	answer Answer
 }
 
 func (d *different) why() string {
+	at := "below, at " + strings.Join(d.at, ", ")
+	if d.others {
+		at += " and others"
+	}
 	switch d.answer.Outcome {
 	case Yes:
-		return "a change of " + d.at + " alone is covered by " + d.answer.By
+		return "a change of " + d.at[0] + " alone is covered by " + d.answer.By
 	case Depends:
-		return "below, at " + d.at + ": " + strings.Join(d.answer.Why, "; ")
+		return at + ": " + strings.Join(d.answer.Why, "; ")
 	case No:
 	}
-	return "below, at " + d.at + ": " + d.answer.missing()
+	return at + ": " + d.answer.missing()
+}
+
+// add adds the answer about a field, and reports whether the search goes on.
+func (s *search) add(at string, answer Answer) bool {
+	for i := range s.found {
+		if d := &s.found[i]; d.answer.is(answer) {
+			if len(d.at) < maxNamed {
+				d.at = append(d.at, at)
+			} else {
+				d.others = true
+			}
+			return true
+		}
+	}
+	if len(s.found) == s.most {
+		s.stop(at, "there are more differences than are named here")
+		return false
+	}
+	s.found = append(s.found, different{at: []string{at}, answer: answer})
+	return true
+}
+
+// stop ends the search. The answer says why.
+func (s *search) stop(at, why string) {
+	s.left = -1
+	s.found = append(s.found, different{at: []string{at}, answer: Answer{Outcome: Depends, Why: []string{why}}})
+}
+
+// is reports whether two answers say the same.
+func (a *Answer) is(other Answer) bool {
+	return a.Outcome == other.Outcome && a.By == other.By && a.Barred == other.Barred && a.NotEnforced == other.NotEnforced &&
+		slices.Equal(a.Why, other.Why) && slices.Equal(a.Needs, other.Needs) && slices.Equal(a.Entry, other.Entry)
 }
 
 func (s *search) visit(ctx context.Context, p *fieldtree.Place) error {
 	for _, c := range p.Node().Children {
-		if s.left--; s.left < 0 {
-			s.found = append(s.found, different{p.Path.String(), Answer{Outcome: Depends, Why: []string{"there are more fields than can be looked at"}}})
+		switch {
+		case s.left < 0:
+			return nil
+		case s.left == 0:
+			s.stop(p.Path.String(), "there are more fields than can be looked at")
 			return nil
 		}
+		s.left--
 		if !s.leads[c.Node] {
 			continue
 		}
@@ -60,12 +106,9 @@ func (s *search) visit(ctx context.Context, p *fieldtree.Place) error {
 			if err != nil {
 				return err
 			}
-			if answer.Outcome != s.of && !slices.ContainsFunc(s.found, func(d different) bool { return slices.Equal(d.answer.Why, answer.Why) && d.answer.By == answer.By }) {
-				s.found = append(s.found, different{below.Path.String(), answer})
+			if answer.Outcome != s.of && !s.add(below.Path.String(), answer) {
+				return nil
 			}
-		}
-		if len(s.found) >= maxFound {
-			return nil
 		}
 		if err := s.visit(ctx, below); err != nil {
 			return err

@@ -290,9 +290,13 @@ func (w *way) singledOut(text string) []string {
 	return out
 }
 
+// maxDifferences bounds the different answers about what is below a field. An administrator takes what the comments except for all that is
+// excepted, so the comments say if there are more.
+const maxDifferences = 64
+
 // judge returns the answers of anyvalue about each field for a holder of the verbs.
 func judge(ctx context.Context, of []string, fields []Field) ([]anyvalue.Answer, error) {
-	j := &anyvalue.Judge{Holdings: &anyvalue.Holdings{Authorizer: holder(of)}, Verb: "patch", TakesMarker: true}
+	j := &anyvalue.Judge{Holdings: &anyvalue.Holdings{Authorizer: holder(of)}, Verb: "patch", TakesMarker: true, Differences: maxDifferences}
 	out := make([]anyvalue.Answer, 0, len(fields))
 	for i := range fields {
 		answer, err := j.Field(ctx, fields[i].place)

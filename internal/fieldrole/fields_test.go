@@ -4,6 +4,9 @@ import (
 	"slices"
 	"strings"
 	"testing"
+
+	"github.com/fieldperm/fieldperm/schema"
+	"github.com/fieldperm/fieldperm/schema/load"
 )
 
 func TestFields_Goldens(t *testing.T) {
@@ -110,5 +113,51 @@ func TestC2_NoBarrierIsPassedThatWasNotAskedFor(t *testing.T) {
 	}
 	if slices.Contains(rules[0].Verbs, "granular:example.com/danger") || len(rules[0].Fields[0].Without) == 0 {
 		t.Errorf("verbs %q, fields %+v", rules[0].Verbs, rules[0].Fields)
+	}
+}
+
+// TestC2_EveryBarrierBelowAFieldIsInTheComments: an administrator takes what the comments except for all that is excepted.
+func TestC2_EveryBarrierBelowAFieldIsInTheComments(t *testing.T) {
+	const barriers = `
+apiVersion: fieldperm.dev/v1alpha1
+kind: PermissionSchema
+metadata: {name: pods}
+spec: {kind: Pod, permissions: [
+  {path: .spec.hostNetwork, verb: example.com/host, excluded: true}, {path: '.metadata.labels["example.com/"]', verb: example.com/label, excluded: true},
+  {path: '.spec.containers[*].image', verb: example.com/image, excluded: true}, {path: '.spec.initContainers[*].image', verb: example.com/image, excluded: true}]}
+---
+{apiVersion: fieldperm.dev/v1alpha1, kind: PermissionSchema, metadata: {name: templates}, spec: {group: apps, kind: Deployment, permissions: [
+  {path: .spec.template.spec.hostPID, verb: example.com/pid, excluded: true}]}}
+---
+{apiVersion: fieldperm.dev/v1alpha1, kind: UncoveredPermissionSet, metadata: {name: volumes}, spec: {uncoveredPermissions: ['granular:volumes'], resources: [{apiGroups: [apps], resources: [deployments]}]}}
+`
+	docs, errs := load.Decode("barriers.yaml", []byte(barriers))
+	if len(errs) > 0 {
+		t.Fatal(errs)
+	}
+	all := kinds(t).documents.Append(docs)
+	compiled, errs := schema.Compile(all)
+	if len(errs) > 0 {
+		t.Fatal(errs)
+	}
+	deployment, err := New(compiled, all).Find("apps/v1/Deployment")
+	if err != nil {
+		t.Fatal(err)
+	}
+	rules, err := deployment.Fields(t.Context(), []string{".spec.template"}, Options{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	without := strings.Join(rules[0].Fields[0].Without, "\n")
+	const below = "below, at .spec.template."
+	for _, want := range []string{
+		below + "spec.hostNetwork: needs granular:example.com/host", below + `metadata.labels["example.com/"]: needs granular:example.com/label`,
+		below + "spec.containers[*].image, .spec.template.spec.initContainers[*].image: needs granular:example.com/image",
+		below + "spec.hostPID: needs granular:example.com/pid", below + "spec.volumes: needs granular:volumes",
+		below + `metadata.annotations["container.apparmor.security.beta.kubernetes.io/"]: needs granular:confinement`,
+	} {
+		if !strings.Contains(without, want) {
+			t.Errorf("%q is not in the comments:\n%s", want, without)
+		}
 	}
 }

@@ -93,7 +93,7 @@ func (r *Refusal) uncovered() []Cause {
 		out = append(out, Cause{CheckVersion, "the write may change what it does not show", r.Advice, "C3"})
 	}
 	if r.Unattributed {
-		out = append(out, Cause{CheckMutation, "a mutating webhook or policy made the change, not the request", "except the change or the user there", "D12"})
+		out = append(out, Cause{CheckMutation, "a default of the API server, a mutating webhook or a policy made the change, not the request", "set the field in the request, or except the change or the user in the webhook or policy", "D12"})
 	}
 	return out
 }

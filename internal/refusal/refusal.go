@@ -49,7 +49,7 @@ type Refusal struct {
 	// Unmet are conditions under which a verb would have been allowed. MoreUnmet counts those that are not named.
 	Unmet     []Unmet `json:"unmet,omitempty"`
 	MoreUnmet int     `json:"moreUnmet,omitempty"`
-	// Unattributed means that a mutating webhook or policy made the change.
+	// Unattributed means that a default of the API server, a mutating webhook or a policy made the change.
 	Unattributed bool `json:"unattributed,omitempty"`
 	// MoreChanges is the number of changes that were not looked at.
 	MoreChanges int `json:"moreChanges,omitempty"`

@@ -98,7 +98,7 @@ func TestCausesAndGrant(t *testing.T) {
 		{granular + begin + `may not change .spec.replicas (its field managers): needs any one of granular:scale, granular:*`, "verb ownership", "granular granular:scale", ""},
 		{begin + `may not change .: no verb covers it; version "v1" does not show every field: write through version "v2"`, "noVerb version", "", "no verb covers the change"},
 		{begin + `may not change .spec.a: the request needs more than 32 permission checks: a grant of granular:labels would do, or change fewer fields at once`, "limit", "granular granular:labels", ""},
-		{begin + `may not change .spec.a: needs granular:*; no field manager owns this change: a mutating webhook or policy made it, not the request`, "verb mutation", "granular granular:*", ""},
+		{begin + `may not change .spec.a: needs granular:*; no field manager owns this change: a default of the API server, a mutating webhook or a policy made it, not the request`, "verb mutation", "granular granular:*", ""},
 		{begin + `may not change .spec.a: needs granular:scale; authorizer "x" denies granular:scale: "no"`, "deny barrier", "", "no grant overrides it"},
 		{begin + `may not change .spec.a: needs granular:scale; the condition of policy "few" is not met: "at most 5"`, "condition barrier", "granular granular:scale", ""},
 		{begin + `may not update it: needs update or patch, or granular with the granular verbs of every changed field`, "marker", "update", ""},

@@ -6,7 +6,7 @@ import (
 	"github.com/fieldperm/fieldperm/verbs"
 )
 
-const unattributed = "no field manager owns this change: a mutating webhook or policy made it, not the request"
+const unattributed = "no field manager owns this change: a default of the API server, a mutating webhook or a policy made it, not the request"
 
 // tail reads the parts of a message after the verbs, each after "; ". The first may be advice, which is a text of fieldperm.
 func (c *cursor) tail(r *Refusal) {

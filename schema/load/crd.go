@@ -68,7 +68,7 @@ func customResource(source string, raw []byte, strict bool) (schema.Documents, [
 	if len(errs) > 0 {
 		return schema.Documents{}, errs
 	}
-	docs := schema.Documents{Topologies: []schema.Topology{topology}}
+	docs, x := schema.Documents{Topologies: []schema.Topology{topology}}, expansionOf(source)
 	// If there are two entries for one path, the later one counts: the author's over the derived one, and the annotation over the keys of
 	// the schema, because a server keeps only the annotation.
 	for _, part := range []struct {
@@ -76,8 +76,10 @@ func customResource(source string, raw []byte, strict bool) (schema.Documents, [
 		entries map[string][]schema.Entry
 	}{{schema.FormScale, d.scale()}, {schema.FormSchemaKeys, inline}, {schema.FormAnnotation, annotated}} {
 		for _, version := range slices.Sorted(maps.Keys(part.entries)) {
-			guarded, faults := include(source, part.entries[version])
-			errs = append(errs, faults...)
+			guarded, faults := x.include(part.entries[version])
+			if errs = append(errs, faults...); x.left < 0 {
+				return schema.Documents{}, errs
+			}
 			docs.Permissions = append(docs.Permissions, schema.PermissionDocument{
 				Source: source, Rank: schema.RankCustomResource, Form: part.form,
 				Group: d.crd.Spec.Group, Kind: d.crd.Spec.Names.Kind, Versions: []string{version},

@@ -106,7 +106,7 @@ func PermissionSchema(source string, object *v1alpha1.PermissionSchema) (schema.
 	if len(object.Spec.Permissions) == 0 {
 		errs = append(errs, fault(source, "/spec/permissions", "is empty: guard at least one path"))
 	}
-	guarded, faults := include(source, entries(object.Spec.Permissions, "/spec/permissions"))
+	guarded, faults := expansionOf(source).include(entries(object.Spec.Permissions, "/spec/permissions"))
 	if errs = append(errs, faults...); len(errs) > 0 {
 		return schema.Documents{}, errs
 	}

@@ -31,9 +31,33 @@ var shipped = sync.OnceValues(func() (*catalogueReader, error) {
 	return r, errors.Join(r.errs...)
 })
 
-// include replaces the includes among the entries of a document. The entries of a fragment come after those of the author. If both have
-// a path, the author's entry counts. Of two includes the deeper one counts.
-func include(source string, entries []schema.Entry) ([]schema.Entry, []error) {
+// expansion expands the includes of one document. An include stands for hundreds of entries, each of which a compile holds in memory.
+type expansion struct {
+	source string
+	// left is how many more entries the document may have.
+	left int
+}
+
+func expansionOf(source string) *expansion {
+	return &expansion{source, v1alpha1.MaxExpandedPermissions}
+}
+
+// take counts entries of the document. It returns a fault if there are too many.
+func (x *expansion) take(entries []schema.Entry) error {
+	if x.left -= len(entries); x.left >= 0 || len(entries) == 0 {
+		return nil
+	}
+	return fault(x.source, entries[0].Pointer, "the document has more than %d entries, with those that its includes stand for: include fragments at fewer fields, or divide the document into several PermissionSchemas",
+		v1alpha1.MaxExpandedPermissions)
+}
+
+// include replaces the includes among entries of the document. The entries of a fragment come after those of the author. If both have
+// a path, the author's entry counts. Of two includes the deeper one counts. Entries that do not count are counted, too.
+func (x *expansion) include(entries []schema.Entry) ([]schema.Entry, []error) {
+	source := x.source
+	if err := x.take(entries); err != nil {
+		return nil, []error{err}
+	}
 	if !slices.ContainsFunc(entries, func(e schema.Entry) bool { return e.Include != "" }) {
 		return entries, nil
 	}
@@ -62,6 +86,9 @@ func include(source string, entries []schema.Entry) ([]schema.Entry, []error) {
 		fragment, err := expandFragment(e)
 		if err != nil {
 			return nil, append(errs, fault(source, e.Pointer, "fragment %q: %v", e.Include, err))
+		}
+		if err := x.take(fragment); err != nil {
+			return nil, append(errs, err)
 		}
 		for _, f := range fragment {
 			at, twice := known[normal(f.Path)]

@@ -1,6 +1,7 @@
 package load
 
 import (
+	"encoding/json"
 	"fmt"
 	"slices"
 	"strings"
@@ -227,4 +228,100 @@ func TestG5_AnAPIServerMayInclude(t *testing.T) {
 
 func fieldPermission(path, include string) v1alpha1.FieldPermission {
 	return v1alpha1.FieldPermission{Path: path, Include: include}
+}
+
+// many is a definition with a number of untyped fields, each of which includes a pod template in each of two versions.
+func many(t testing.TB, fields int) []byte {
+	t.Helper()
+	properties, entries := map[string]any{}, []any{}
+	for i := range fields {
+		name := fmt.Sprintf("f%d", i)
+		properties[name] = map[string]any{"type": "object", "x-kubernetes-preserve-unknown-fields": true}
+		entries = append(entries, map[string]any{"path": ".spec." + name, "include": "podTemplate"})
+	}
+	annotation, err := json.Marshal(map[string]any{"v1": entries, "v2": entries})
+	if err != nil {
+		t.Fatal(err)
+	}
+	version := func(name string, stored bool) map[string]any {
+		return map[string]any{"name": name, "served": true, "storage": stored, "schema": map[string]any{"openAPIV3Schema": map[string]any{
+			"type": "object", "properties": map[string]any{"spec": map[string]any{"type": "object", "properties": properties}},
+		}}}
+	}
+	raw, err := json.Marshal(map[string]any{
+		"apiVersion": "apiextensions.k8s.io/v1", "kind": "CustomResourceDefinition",
+		"metadata": map[string]any{"name": "runners.example.com", "annotations": map[string]any{v1alpha1.PermissionVerbsAnnotation: string(annotation)}},
+		"spec": map[string]any{
+			"group": "example.com", "scope": "Namespaced", "names": map[string]any{"kind": "Runner", "plural": "runners", "singular": "runner"},
+			"versions": []any{version("v1", true), version("v2", false)},
+		},
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return raw
+}
+
+// TestC8_ADocumentExpandsToABoundedNumberOfEntries: an include stands for hundreds of entries, and an author who may not have a definition
+// stored has it compiled.
+func TestC8_ADocumentExpandsToABoundedNumberOfEntries(t *testing.T) {
+	one, errs := CRD("one", many(t, 1))
+	if len(errs) > 0 {
+		t.Fatal(errs)
+	}
+	each := len(one.Permissions[0].Entries) + 1 // The include itself.
+	most := v1alpha1.MaxExpandedPermissions / each / 2
+	largest, errs := CRD("largest", many(t, most))
+	if len(errs) > 0 {
+		t.Fatalf("%d includes of %d entries in two versions: %v", most, each, errs)
+	}
+	n := 0
+	for _, p := range largest.Permissions {
+		n += len(p.Entries)
+	}
+	if n > v1alpha1.MaxExpandedPermissions || n < v1alpha1.MaxExpandedPermissions*9/10 {
+		t.Errorf("%d entries", n)
+	}
+	const want = "the document has more than 20000 entries, with those that its includes stand for: include fragments at fewer fields, or divide"
+	for fields, expanded := range map[int]int{most + 1: 1, 10 * most: 1} {
+		docs, errs := CRD("more", many(t, fields))
+		if len(errs) != expanded || !strings.Contains(errs[0].Error(), want) || len(docs.Permissions) > 0 {
+			t.Errorf("%d includes: %v", fields, errs)
+		}
+	}
+	permissions := make([]v1alpha1.FieldPermission, 0, 2*most+1)
+	for i := range cap(permissions) {
+		permissions = append(permissions, v1alpha1.FieldPermission{Path: fmt.Sprintf(".spec.f%d", i), Include: "podTemplate"})
+	}
+	object := &v1alpha1.PermissionSchema{Spec: v1alpha1.PermissionSchemaSpec{Group: "example.com", Kind: "Runner", Permissions: permissions}}
+	if _, errs := PermissionSchema("schema", object); len(errs) != 1 || !strings.Contains(errs[0].Error(), want) {
+		t.Errorf("a PermissionSchema: %v", errs)
+	}
+}
+
+// BenchmarkC8_LargestDocument compiles the largest document with the built-in kinds.
+func BenchmarkC8_LargestDocument(b *testing.B) {
+	topology, err := BuiltIn()
+	if err != nil {
+		b.Fatal(err)
+	}
+	catalogue, err := Catalogue(false)
+	if err != nil {
+		b.Fatal(err)
+	}
+	for _, fields := range []int{1, 31} {
+		b.Run(fmt.Sprint(fields), func(b *testing.B) {
+			b.ReportAllocs()
+			for b.Loop() {
+				docs, errs := CRD("runners", many(b, fields))
+				if len(errs) > 0 {
+					b.Fatal(errs)
+				}
+				all := schema.Documents{Topologies: []schema.Topology{topology}, Permissions: catalogue}.Append(docs)
+				if _, errs := schema.Compile(all); len(errs) > 0 {
+					b.Fatal(errs)
+				}
+			}
+		})
+	}
 }

@@ -114,6 +114,7 @@ func typePermissions(source string, doc []byte, kinds map[runtimeschema.GroupVer
 	}
 	out := map[string][]schema.Entry{}
 	var errs []error
+	x := expansionOf(source)
 	for _, name := range slices.Sorted(maps.Keys(raw.Components.Schemas)) {
 		node, ok := raw.Components.Schemas[name].(map[string]any)
 		if !ok {
@@ -124,7 +125,10 @@ func typePermissions(source string, doc []byte, kinds map[runtimeschema.GroupVer
 		if !roots[name] {
 			f.entries = slices.DeleteFunc(f.entries, func(e schema.Entry) bool { return e.Path == "" })
 		}
-		guarded, faults := include(source, f.entries)
+		guarded, faults := x.include(f.entries)
+		if x.left < 0 {
+			return nil, errors.Join(faults...)
+		}
 		if len(guarded) > 0 {
 			out[name] = guarded
 		}

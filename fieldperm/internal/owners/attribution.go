@@ -1,6 +1,8 @@
 package owners
 
 import (
+	"slices"
+
 	smdpath "sigs.k8s.io/structured-merge-diff/v6/fieldpath"
 	smdvalue "sigs.k8s.io/structured-merge-diff/v6/value"
 
@@ -10,8 +12,9 @@ import (
 )
 
 // Unattributed reports whether no manager in the new object's managedFields owns the changed path, although managers own other paths.
-// Then a mutating webhook or policy made the change after the request was merged, and the message tells the user so (D12). Use it for
-// messages only, because a user can write managedFields. It returns false for removed values, which have no owner in the new object.
+// Then a default of the API server, a mutating webhook or a policy made the change after the request was merged, and the message tells the
+// user so (D12). Use it for messages only, because a user can write managedFields. It returns false for removed values, which have no owner
+// in the new object, and where managedFields do not say enough.
 func Unattributed(new []byte, r *change.Requirement) bool {
 	if r == nil || r.Operation != change.Modified && r.Operation != change.Added {
 		return false
@@ -25,46 +28,46 @@ func Unattributed(new []byte, r *change.Requirement) bool {
 	if !ok || len(managed.entries) == 0 {
 		return false
 	}
-	path, ok := managedPath(r.Path)
-	if !ok {
-		return false
-	}
+	place := placeOf(doc.Root(), r.Path)
 	for i := range managed.entries {
-		if e := &managed.entries[i]; ownsAround(e.set(), path) || e.faulty {
+		if e := &managed.entries[i]; ownsAround(e.set(), place) || e.faulty {
 			return false
 		}
 	}
 	return true
 }
 
-// ownsAround reports whether a set has the path, something below it, or a whole that it is part of.
-func ownsAround(set *smdpath.Set, path smdpath.Path) bool {
-	for i, element := range path {
-		if set.Empty() {
-			return false
-		}
-		below := set.WithPrefix(element)
-		if set.Members.Has(element) && (i == len(path)-1 || below.Empty()) {
-			return true
-		}
-		set = below
-	}
-	return !set.Empty()
+// step is a step of a path in an object: the elements by which managedFields may name it.
+type step struct {
+	fixed smdpath.PathElement
+	// list are the items of the list at which a step by position goes on, and item is the item there. Managers own items by their keys or
+	// values.
+	list []rawjson.Value
+	item rawjson.Value
 }
 
-// managedPath returns a path as managedFields write it. It reports false for a path that they cannot express.
-func managedPath(p fieldpath.Path) (smdpath.Path, bool) {
-	var out smdpath.Path
+// placeOf returns the steps of a path in an object.
+func placeOf(at rawjson.Value, p fieldpath.Path) []step {
+	var out []step
 	for _, s := range p.Steps() {
-		var element smdpath.PathElement
+		var next step
 		switch s.Kind {
 		case fieldpath.StepField, fieldpath.StepKey:
-			element.FieldName = &s.Name
+			next.fixed.FieldName = &s.Name
+			at = at.Get(s.Name)
 		case fieldpath.StepIndex:
-			element.Index = &s.Index
+			next.fixed.Index = &s.Index
+			for i := at.Items(); i.Next(); {
+				next.list = append(next.list, i.Value())
+			}
+			if at = (rawjson.Value{}); s.Index < len(next.list) {
+				at = next.list[s.Index]
+			}
+			next.item = at
 		case fieldpath.StepMember:
 			v := keyValue(s.Keys[0])
-			element.Value = &v
+			next.fixed.Value = &v
+			at = rawjson.Value{}
 		case fieldpath.StepItem:
 			keys := smdvalue.FieldList{}
 			for _, k := range s.Keys {
@@ -73,13 +76,76 @@ func managedPath(p fieldpath.Path) (smdpath.Path, bool) {
 				}
 			}
 			keys.Sort()
-			element.Key = &keys
-		default:
-			return nil, false
+			next.fixed.Key = &keys
+			at = itemOf(at, &keys)
 		}
-		out = append(out, element)
+		out = append(out, next)
 	}
-	return out, true
+	return out
+}
+
+// itemOf returns the only item of a list with the keys, absent if there is none.
+func itemOf(list rawjson.Value, keys *smdvalue.FieldList) rawjson.Value {
+	var found rawjson.Value
+	for i := list.Items(); i.Next(); {
+		if !hasKeys(i.Value(), keys) {
+			continue
+		}
+		if !found.IsAbsent() {
+			return rawjson.Value{}
+		}
+		found = i.Value()
+	}
+	return found
+}
+
+// hasKeys reports whether an item has the keys. A key that it lacks may have its default.
+func hasKeys(item rawjson.Value, keys *smdvalue.FieldList) bool {
+	return !slices.ContainsFunc(*keys, func(k smdvalue.Field) bool {
+		v := item.Get(k.Name)
+		return !v.IsAbsent() && !smdvalue.Equals(smdvalue.NewValueInterface(rawjson.Native(v, nil)), k.Value)
+	})
+}
+
+// elements returns the elements of a set that may be the step. It reports false if the set does not tell the items of the list apart.
+func (s *step) elements(set *smdpath.Set) (out []smdpath.PathElement, known bool) {
+	out, known = []smdpath.PathElement{s.fixed}, s.fixed.Index == nil || !s.item.IsAbsent()
+	if s.fixed.Index == nil {
+		return out, known
+	}
+	visit := func(e smdpath.PathElement) {
+		switch {
+		case e.Key != nil:
+			same := 0
+			for _, item := range s.list {
+				if hasKeys(item, e.Key) {
+					same++
+				}
+			}
+			known = known && same < 2
+			if hasKeys(s.item, e.Key) {
+				out = append(out, e)
+			}
+		case e.Value != nil && smdvalue.Equals(*e.Value, smdvalue.NewValueInterface(rawjson.Native(s.item, nil))):
+			out = append(out, e)
+		}
+	}
+	set.Members.Iterate(visit)
+	set.Children.Iterate(visit)
+	return out, known
+}
+
+// ownsAround reports whether a set has the place, something below it, or a whole that it is part of. It is true for a place about which the
+// set does not say enough.
+func ownsAround(set *smdpath.Set, place []step) bool {
+	if len(place) == 0 || set.Empty() {
+		return !set.Empty()
+	}
+	elements, known := place[0].elements(set)
+	return !known || slices.ContainsFunc(elements, func(e smdpath.PathElement) bool {
+		below := set.WithPrefix(e)
+		return set.Members.Has(e) && (len(place) == 1 || below.Empty()) || ownsAround(below, place[1:])
+	})
 }
 
 func keyValue(k fieldpath.Key) smdvalue.Value {
