@@ -19,11 +19,26 @@ const (
 	access      = `{"kind":"SubjectAccessReview","apiVersion":"authorization.k8s.io/v1","metadata":{},"spec":{"resourceAttributes":{"namespace":"shop","verb":"update","group":"apps","version":"v1","resource":"deployments","name":"storefront"},"user":"alice","groups":["system:authenticated"]},"status":{"allowed":true,"reason":"granular: the user holds \"granular\"; admission decides on each field"}}`
 )
 
+// RefusingPath refuses an AdmissionReview with Refused in it, which shows that a webhook is asked. To search for it costs time.
+const (
+	RefusingPath = "/refusing"
+	Refused      = "web:refused"
+)
+
 // Handler answers every path with an allowed review: /authorize with a SubjectAccessReview, all others with an AdmissionReview.
 func Handler() http.Handler {
 	mux := http.NewServeMux()
 	mux.HandleFunc("/", func(w http.ResponseWriter, r *http.Request) {
 		if body, ok := read(w, r); ok {
+			answer(w, reviewBegin, uid(body), reviewEnd)
+		}
+	})
+	mux.HandleFunc(RefusingPath, func(w http.ResponseWriter, r *http.Request) {
+		body, ok := read(w, r)
+		switch {
+		case ok && bytes.Contains(body, []byte(Refused)):
+			answer(w, reviewBegin, uid(body), `","allowed":false,"status":{"code":403,"message":"refused"}}}`)
+		case ok:
 			answer(w, reviewBegin, uid(body), reviewEnd)
 		}
 	})

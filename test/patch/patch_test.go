@@ -19,6 +19,7 @@ import (
 	"k8s.io/klog/v2"
 
 	"github.com/fieldperm/fieldperm/test/e2e"
+	donothing "github.com/fieldperm/fieldperm/test/noop"
 )
 
 var (
@@ -117,7 +118,7 @@ func (r *run) try(ctx context.Context, number int) error {
 		return fmt.Errorf("one write has caused %s, want %s", got, r.causes)
 	}
 	// The number makes it a change each time.
-	answer, err := r.patch(ctx, number, fmt.Sprintf(`{"spec":{"template":{"spec":{"containers":[{"name":"web","image":"registry.example.com/web:refused-%d"}]}}}}`, r.replicas))
+	answer, err := r.patch(ctx, number, fmt.Sprintf(`{"spec":{"template":{"spec":{"containers":[{"name":"web","image":"registry.example.com/%s-%d"}]}}}}`, donothing.Refused, r.replicas))
 	if err == nil && answer.Code != r.image {
 		err = fmt.Errorf("the PATCH of the image: %d, want %d: %s", answer.Code, r.image, answer.Body)
 	}

@@ -17,6 +17,7 @@ import (
 
 	"github.com/fieldperm/fieldperm/test/cluster"
 	"github.com/fieldperm/fieldperm/test/e2e"
+	donothing "github.com/fieldperm/fieldperm/test/noop"
 	"github.com/fieldperm/fieldperm/test/stack"
 )
 
@@ -74,7 +75,7 @@ func start(ctx context.Context, t *testing.T, name string, all []*variant, objec
 		if err != nil {
 			return nil, err
 		}
-		fmt.Fprintf(content, plainObjects, noop, address, base64.StdEncoding.EncodeToString(bundle))
+		fmt.Fprintf(content, plainObjects, noop, address, donothing.RefusingPath, base64.StdEncoding.EncodeToString(bundle))
 	case inProcess:
 		if err := out.kubectl(ctx, "create", "-f", definitions); err != nil {
 			return nil, err
@@ -179,7 +180,7 @@ webhooks:
 - name: noop.example.com
   rules: [{apiGroups: [apps], apiVersions: [v1], resources: [deployments], operations: [UPDATE]}]
   namespaceSelector: {matchLabels: {kubernetes.io/metadata.name: %s}}
-  clientConfig: {url: "https://%s/", caBundle: %s}
+  clientConfig: {url: "https://%s%s", caBundle: %s}
   admissionReviewVersions: [v1]
   sideEffects: None
   failurePolicy: Fail
@@ -204,7 +205,7 @@ func (p *plane) startNoop(ctx context.Context, t *testing.T, dir string) (addres
 			return "", nil, err
 		}
 	}
-	if output, err := exec.CommandContext(ctx, "go", "build", "-o", program, "./noop").CombinedOutput(); err != nil {
+	if output, err := exec.CommandContext(ctx, "go", "build", "-o", program, "../noop/cmd").CombinedOutput(); err != nil {
 		return "", nil, fmt.Errorf("noop: %w: %s", err, output)
 	}
 	cmd := exec.Command(program, certificateFile, keyFile) //nolint:gosec // Our own program.
