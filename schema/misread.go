@@ -63,13 +63,14 @@ func (m *Map) spells(key, name string) bool {
 func namesRead(ast *cel.Ast) []string {
 	var out []string
 	for _, e := range celast.MatchDescendants(celast.NavigateAST(ast.NativeRep()), celast.AllMatcher()) {
-		switch e.Kind() {
-		case celast.SelectKind:
+		if e.Kind() == celast.SelectKind {
 			out = append(out, e.AsSelect().FieldName())
-		case celast.LiteralKind:
-			if text, ok := e.AsLiteral().(types.String); ok {
-				out = append(out, string(text))
-			}
+		}
+		if e.Kind() != celast.LiteralKind {
+			continue
+		}
+		if text, ok := e.AsLiteral().(types.String); ok {
+			out = append(out, string(text))
 		}
 	}
 	slices.Sort(out)
