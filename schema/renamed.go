@@ -97,7 +97,9 @@ func (c *compiler) renamedIn(s *Schema, gvk, other runtimeschema.GroupVersionKin
 		if g == nil || g.entry.Verb == "" || g.rank <= RankCatalogue || saidThere.annotates(g.entry.Verb) {
 			return
 		}
-		out = append(out, renamed{path: at.String(), verb: g.entry.Verb, chain: chainOf(s.kinds[gvk].Root, at), rank: g.rank, mayBar: g.bars()})
+		// What an administrator says about one version does not count as what the author says about the other.
+		chain := fmt.Sprint(g.rank == RankAdministrator, chainOf(s.kinds[gvk].Root, at))
+		out = append(out, renamed{path: at.String(), verb: g.entry.Verb, chain: chain, rank: g.rank, mayBar: g.bars()})
 	})
 	return out, isWhole
 }

@@ -53,6 +53,8 @@ func TestC3_RenamedFieldsShareVerbs(t *testing.T) {
 		"of a field that both have":        {v1: list(copies, says(".spec.size", "size", "")), v1beta1: list(replicas, says(".spec.size", "size", ""))},
 		"an administrator, for one":        {v1: copies, v1beta1: replicas, documents: []string{guardOf("Box", "v1", `{path: .spec.copies, verb: capacity}`)}, lossy: []string{"v1beta1"}, unshared: []string{"v1 .spec.copies capacity"}},
 		"an administrator, for every path": {v1: copies, v1beta1: replicas, documents: []string{guardOf("Box", "", `{path: .spec.copies, verb: capacity}`)}, lossy: []string{"v1beta1"}, unshared: []string{"v1 .spec.copies capacity"}},
+		"an administrator, who exchanges them in one": {v1: list(copies, color), v1beta1: list(replicas, tint), documents: []string{guardOf("Box", "v1", `{path: .spec.copies, verb: color}, {path: .spec.color, verb: scale}`)},
+			lossy: []string{"v1beta1"}, unshared: []string{"v1 .spec.color scale", "v1 .spec.copies color"}},
 		"an administrator, for both": {v1: copies, v1beta1: replicas, documents: []string{guardOf("Box", "v1", `{path: .spec.copies, verb: capacity}`),
 			strings.Replace(guardOf("Box", "v1beta1", `{path: .spec.replicas, verb: capacity}`), "name: x", "name: another", 1)}},
 		"an administrator, where the author says nothing": {documents: []string{guardOf("Box", "v1", `{path: .spec.copies, verb: capacity}`)}, unshared: []string{"v1 .spec.copies capacity"}},
