@@ -97,6 +97,7 @@ func TestSuspect(t *testing.T) {
 		`++permission-verb:x`:                                  {"+permission-verb", `marker "++permission-verb" is unknown`},
 		`+kubernetes:permission-verb:"x"`:                      {"+permission-verb", `marker "+kubernetes:permission-verb" is unknown`},
 		`+kubebuilder:permission-verb=x`:                       {"+permission-verb", ""},
+		`+optional,permission-verb="x"`:                        {"+permission-verb", `marker "+optional,permission-verb" is unknown`},
 		`+fieldperm.dev:permission-excluded`:                   {"+permission-excluded", ""},
 		`+x-kubernetes-permission-verb:x`:                      {"+permission-verb", ""},
 		`+permission-parameter-sources:x`:                      {"+permission-parameter-source", ""},

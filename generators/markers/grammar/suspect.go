@@ -61,9 +61,10 @@ func misspelt(line string, start, from int) *Fault {
 	if tag, isTag := openAPIName(line[from:], name); isTag {
 		return tag.fault(start, from)
 	}
-	// The name may stand after a domain or a family (kubebuilder:), and the value after the name: each part is a candidate.
+	// The name may stand after a domain or a family (kubebuilder:) or after another marker and a comma, and the value after the name: each
+	// part is a candidate.
 	offset := from
-	for part := range strings.SplitSeq(name, ":") {
+	for part := range strings.SplitSeq(strings.NewReplacer(",", ":", ";", ":").Replace(name), ":") {
 		end := offset + len(part)
 		if key, near := nearest(part); near {
 			f := &Fault{Offset: start, End: end}
