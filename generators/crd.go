@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"cmp"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"maps"
 	"slices"
@@ -219,9 +220,12 @@ func (d *definition) sameVerbs(docs schema.Documents) []error {
 		for _, p := range d.permissions[v.Name] {
 			own[[2]string{normal(p.Path), says(p)}], own[[2]string{anyPath, says(p)}] = true, true
 		}
-		for _, path := range order {
-			guarded := own[[2]string{path, verbs[path]}] || d.mayRename() && own[[2]string{anyPath, verbs[path]}]
-			if !guarded && d.has(docs, v.Name, path) {
+		unguarded := slices.DeleteFunc(slices.Clone(order), func(path string) bool {
+			return own[[2]string{path, verbs[path]}] || d.mayRename() && own[[2]string{anyPath, verbs[path]}]
+		})
+		lacks := d.lacks(docs, v.Name, unguarded)
+		for at, path := range unguarded {
+			if !lacks[at] {
 				errs = append(errs, d.fault(fmt.Sprintf("/spec/versions/%d", i), "path %q of served version %q lacks %s, which version %q has: guard it with the same in every served version that has it", path, v.Name, verbs[path], first[path]))
 			}
 		}
@@ -247,15 +251,37 @@ func (d *definition) mayRename() bool {
 	return c != nil && c.Strategy == apiextensionsv1.WebhookConverter || d.crd.Annotations[v1alpha1.LosslessConversionAnnotation] != ""
 }
 
-// has reports whether the schema of a version declares a path. The compiler reports an invalid path.
-func (d *definition) has(docs schema.Documents, version, path string) bool {
+// lacks reports for each path whether the schema of a version does not declare it. The compiler reports an invalid path.
+func (d *definition) lacks(docs schema.Documents, version string, paths []string) map[int]bool {
+	if len(paths) == 0 {
+		return nil
+	}
 	kind := runtimeschema.GroupVersionKind{Group: d.crd.Spec.Group, Version: version, Kind: d.crd.Spec.Names.Kind}
-	probe := schema.PermissionDocument{
-		Source: "probe", Rank: schema.RankAdministrator, Group: kind.Group, Kind: kind.Kind, Versions: []string{version},
-		Entries: []schema.Entry{{FieldPermission: v1alpha1.FieldPermission{Path: path, Verb: "probe"}}},
+	probe := schema.PermissionDocument{Source: "probe", Rank: schema.RankAdministrator, Group: kind.Group, Kind: kind.Kind, Versions: []string{version}}
+	pointers := map[string]int{}
+	for i, path := range paths {
+		pointer := fmt.Sprintf("/%d", i)
+		pointers[pointer] = i
+		probe.Entries = append(probe.Entries, schema.Entry{FieldPermission: v1alpha1.FieldPermission{Path: path, Verb: "probe"}, Pointer: pointer})
 	}
 	_, errs := schema.Compile(schema.Documents{Topologies: docs.Topologies, Permissions: []schema.PermissionDocument{probe}})
-	return len(errs) == 0
+	out := map[int]bool{}
+	for _, err := range errs {
+		var fault *schema.Error
+		at, known := 0, errors.As(err, &fault) && fault.Source == probe.Source
+		if known {
+			at, known = pointers[fault.Pointer]
+		}
+		if known {
+			out[at] = true
+			continue
+		}
+		// A fault of the definition itself, which the compile of its documents reports.
+		for i := range paths {
+			out[i] = true
+		}
+	}
+	return out
 }
 
 // annotation returns the value of the annotation, "" for none: compact JSON with sorted versions and paths. It also returns whether the

@@ -6,6 +6,7 @@ import (
 	"io/fs"
 	"slices"
 	"strings"
+	"sync"
 
 	"github.com/fieldperm/fieldperm/api/v1alpha1"
 	"github.com/fieldperm/fieldperm/schema"
@@ -16,8 +17,21 @@ import (
 
 // Catalogue returns the built-in permissions and the recorded writes of the API server itself. If strict is true, an entry that is not
 // optional is required for kinds of the linked version. If strict is false, every entry is optional, because a server of another version
-// may lack a field. The error joins all faults.
+// may lack a field. The error joins all faults. Callers must not change the entries.
 func Catalogue(strict bool) ([]schema.PermissionDocument, error) {
+	read := lenient
+	if strict {
+		read = strictly
+	}
+	docs, err := read()
+	return slices.Clone(docs), err
+}
+
+// lenient and strictly read the embedded files once.
+var lenient, strictly = sync.OnceValues(func() ([]schema.PermissionDocument, error) { return embedded(false) }),
+	sync.OnceValues(func() ([]schema.PermissionDocument, error) { return embedded(true) })
+
+func embedded(strict bool) ([]schema.PermissionDocument, error) {
 	docs, err := catalogue(catalog.Files(), strict)
 	if err != nil {
 		return nil, err

@@ -164,7 +164,7 @@ func (d drawer) changes() func() (ChangeList, error) {
 }
 
 // expressions is the number of drawn expressions; each is folded for six requests.
-const expressions = 1500
+const expressions = 500
 
 // TestK4_AResidualHasTheValueOfItsExpression is the law: fold, then evaluate, is evaluate. Errors are one value. Each residual is also
 // evaluated from its text alone, as an authorizer does with a condition that has come back.
