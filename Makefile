@@ -41,16 +41,19 @@ demo: build controlplane ## Play the stories on a local control plane; KEEP=1 le
 	@KEEP="$(KEEP)" PATH="$(BIN):$$PATH" $(BIN)/demo
 
 .PHONY: test
-test: test-unit test-integration ## Every test, those against the real control plane included.
+test: build controlplane ## Every test, those against the real control plane included.
+	@# Tests against the control plane wait most of the time. The others fill that time, with a lower priority so that they delay nothing.
+	@status=0; nice -n 5 $(MAKE) --no-print-directory test-unit & unit=$$!; \
+	$(MAKE) --no-print-directory test-integration || status=1; wait $$unit || status=1; exit $$status
 
 .PHONY: test-unit
 test-unit: ## The tests that need no control plane, with the race detector where there is a C compiler.
 	@# Built, not looked for: a compiler without the C library's headers is none. Without vet, because make lint runs all of it.
 	@if CGO_ENABLED=1 go build -race runtime/cgo 2>/dev/null; then \
-	  echo "CGO_ENABLED=1 go test -vet=off -race $(UNIT)"; CGO_ENABLED=1 go test -vet=off -race $(UNIT); \
+	  echo "CGO_ENABLED=1 go test -vet=off -race -timeout 30m $(UNIT)"; CGO_ENABLED=1 go test -vet=off -race -timeout 30m $(UNIT); \
 	else \
 	  echo "test-unit: the race detector is off, because it needs a C compiler: install gcc or clang, with the C library's headers"; \
-	  echo "go test -vet=off $(UNIT)"; go test -vet=off $(UNIT); \
+	  echo "go test -vet=off -timeout 30m $(UNIT)"; go test -vet=off -timeout 30m $(UNIT); \
 	fi
 	go -C test/observability test -vet=off ./...
 	go -C generators/analyzer test -vet=off ./...
