@@ -65,7 +65,7 @@ var layers = []layer{
 	// on fieldperm.
 	{"test tools", []string{
 		"test/aggregated/brewery/v1", "test/aggregated/brewery/v1beta1", "test/aggregated/plain/openapi", "test/aggregated/plain/v1",
-		"test/bench/ratios", "test/issuer", "test/mutation/edit", "test/noop", "test/openapi", "test/store", "test/watchdog",
+		"test/bench/ratios", "test/issuer", "test/mutation/edit", "test/noop", "test/openapi", "test/process", "test/store", "test/watchdog",
 	}},
 	// API servers, and the API of an aggregated one.
 	{"test cluster", []string{

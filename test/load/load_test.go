@@ -10,8 +10,6 @@ import (
 	"log/slog"
 	"os"
 	"path/filepath"
-	"slices"
-	"strconv"
 	"strings"
 	"testing"
 	"time"
@@ -22,6 +20,7 @@ import (
 
 	"github.com/fieldperm/fieldperm/test/corpus"
 	"github.com/fieldperm/fieldperm/test/e2e"
+	"github.com/fieldperm/fieldperm/test/process"
 	"github.com/fieldperm/fieldperm/test/stack"
 )
 
@@ -143,55 +142,26 @@ func warm(t *testing.T, s *sender, requests []request) {
 	}
 }
 
-func webhookPID(t *testing.T, s *stack.Stack) int {
-	t.Helper()
-	content, err := os.ReadFile(filepath.Join(s.Dir(), "pids", "fieldperm-webhook"))
-	must(t, err)
-	pid, err := strconv.Atoi(strings.TrimSpace(string(content)))
-	must(t, err)
-	return pid
-}
-
 // memory returns the resident set of a process, in bytes.
 func memory(t *testing.T, pid int) int64 {
 	t.Helper()
-	size, err := status(pid, resident)
+	size, err := process.Memory(pid, process.Resident)
 	must(t, err)
 	return size
 }
 
-// These are the names in Linux's status of a process: its resident set, and its largest resident set so far.
-const resident, highest = "VmRSS:", "VmHWM:"
-
-// status returns one of these sizes, in bytes.
-func status(pid int, of string) (int64, error) {
-	content, err := os.ReadFile(fmt.Sprintf("/proc/%d/status", pid))
-	if err != nil {
-		return 0, err
-	}
-	fields := strings.Fields(string(content))
-	at := slices.Index(fields, of)
-	if at < 0 || at+1 >= len(fields) {
-		return 0, fmt.Errorf("process %d has no %s", pid, of)
-	}
-	kilobytes, err := strconv.ParseInt(fields[at+1], 10, 64)
-	return kilobytes << 10, err
+func webhookPID(t *testing.T, s *stack.Stack) int {
+	t.Helper()
+	pid, err := process.ID(s.Dir(), "fieldperm-webhook")
+	must(t, err)
+	return pid
 }
 
-// processorTime returns the processor time of a process, user and system, to a hundredth of a second.
 func processorTime(t *testing.T, pid int) time.Duration {
 	t.Helper()
-	content, err := os.ReadFile(fmt.Sprintf("/proc/%d/stat", pid))
+	spent, err := process.ProcessorTime(pid)
 	must(t, err)
-	// The name of the program, in parentheses, may have spaces: count from after it.
-	fields := strings.Fields(string(content)[bytes.LastIndexByte(content, ')')+1:])
-	var ticks int64
-	for _, field := range fields[11:13] {
-		one, err := strconv.ParseInt(field, 10, 64)
-		must(t, err)
-		ticks += one
-	}
-	return time.Duration(ticks) * 10 * time.Millisecond
+	return spent
 }
 
 // peak returns the largest resident set until ctx ends.
@@ -200,7 +170,7 @@ func peak(ctx context.Context, pid int) int64 {
 	ticker := time.NewTicker(50 * time.Millisecond)
 	defer ticker.Stop()
 	for {
-		size, _ := status(pid, resident) // A process that has ended gives no answer, and the test fails because of that.
+		size, _ := process.Memory(pid, process.Resident) // A process that has ended gives no answer, and the test fails because of that.
 		top = max(top, size)
 		select {
 		case <-ctx.Done():

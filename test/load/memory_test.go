@@ -19,6 +19,7 @@ import (
 	"k8s.io/client-go/kubernetes"
 	"k8s.io/klog/v2"
 
+	"github.com/fieldperm/fieldperm/test/process"
 	"github.com/fieldperm/fieldperm/test/stack"
 )
 
@@ -164,7 +165,7 @@ subjects: [{apiGroup: rbac.authorization.k8s.io, kind: User, name: labeller}]
 // high returns the largest resident set of a process so far, in bytes.
 func high(t *testing.T, pid int) int64 {
 	t.Helper()
-	size, err := status(pid, highest)
+	size, err := process.Memory(pid, process.Highest)
 	must(t, err)
 	return size
 }

@@ -11,13 +11,13 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
-	"strconv"
 	"strings"
 	"testing"
 
 	"github.com/fieldperm/fieldperm/test/cluster"
 	"github.com/fieldperm/fieldperm/test/e2e"
 	donothing "github.com/fieldperm/fieldperm/test/noop"
+	"github.com/fieldperm/fieldperm/test/process"
 	"github.com/fieldperm/fieldperm/test/stack"
 )
 
@@ -93,11 +93,11 @@ func start(ctx context.Context, t *testing.T, name string, all []*variant, objec
 		return nil, err
 	}
 	var err error
-	if out.server, err = pid(out.Dir(), cluster.APIServer); err != nil {
+	if out.server, err = process.ID(out.Dir(), cluster.APIServer); err != nil {
 		return nil, err
 	}
 	if out.stack != nil {
-		if out.webhook, err = pid(out.stack.Dir(), "fieldperm-webhook"); err != nil {
+		if out.webhook, err = process.ID(out.stack.Dir(), "fieldperm-webhook"); err != nil {
 			return nil, err
 		}
 	}
@@ -240,14 +240,6 @@ func (p *plane) kubectl(ctx context.Context, arguments ...string) error {
 		return fmt.Errorf("%w: %s", err, stderr)
 	}
 	return nil
-}
-
-func pid(dir, name string) (int, error) {
-	content, err := os.ReadFile(filepath.Join(dir, "pids", name))
-	if err != nil {
-		return 0, err
-	}
-	return strconv.Atoi(strings.TrimSpace(string(content)))
 }
 
 func must(t *testing.T, err error) {

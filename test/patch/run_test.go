@@ -8,10 +8,7 @@ import (
 	"fmt"
 	"io"
 	"net/http"
-	"os"
 	"slices"
-	"strconv"
-	"strings"
 	"time"
 
 	dto "github.com/prometheus/client_model/go"
@@ -19,6 +16,7 @@ import (
 	"github.com/prometheus/common/model"
 
 	"github.com/fieldperm/fieldperm/test/corpus"
+	"github.com/fieldperm/fieldperm/test/process"
 )
 
 // cacheTime is how long kube-apiserver and fieldperm cache answers by default.
@@ -156,30 +154,11 @@ func (r *run) askedSince(ctx context.Context, before requests, writes int) (out 
 
 // processorTimes returns the processor times of kube-apiserver and of the webhook so far.
 func (r *run) processorTimes() (server, webhook time.Duration, err error) {
-	if server, err = processorTime(r.plane.server); err != nil || r.plane.webhook == 0 {
+	if server, err = process.ProcessorTime(r.plane.server); err != nil || r.plane.webhook == 0 {
 		return server, 0, err
 	}
-	webhook, err = processorTime(r.plane.webhook)
+	webhook, err = process.ProcessorTime(r.plane.webhook)
 	return server, webhook, err
-}
-
-// processorTime returns the processor time of a process, user and system, to a hundredth of a second.
-func processorTime(pid int) (time.Duration, error) {
-	content, err := os.ReadFile(fmt.Sprintf("/proc/%d/stat", pid))
-	if err != nil {
-		return 0, err
-	}
-	// The name of the program, in parentheses, may have spaces: count from after it.
-	fields := strings.Fields(string(content[bytes.LastIndexByte(content, ')')+1:]))
-	var ticks int64
-	for _, field := range fields[11:13] {
-		one, err := strconv.ParseInt(field, 10, 64)
-		if err != nil {
-			return 0, err
-		}
-		ticks += one
-	}
-	return time.Duration(ticks) * 10 * time.Millisecond, nil
 }
 
 // asked returns the requests between kube-apiserver and fieldperm so far, without those of probes. Each probe asks authorize once, and

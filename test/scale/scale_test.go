@@ -3,7 +3,6 @@
 package scale
 
 import (
-	"bytes"
 	"context"
 	"fmt"
 	"io"
@@ -19,6 +18,7 @@ import (
 
 	"k8s.io/klog/v2"
 
+	"github.com/fieldperm/fieldperm/test/process"
 	"github.com/fieldperm/fieldperm/test/stack"
 )
 
@@ -161,7 +161,7 @@ func report(t *testing.T, s *stack.Stack, when string) {
 		}
 		text := metrics(t, s, i)
 		t.Logf("%s: replica %d: %.0f MiB of its own, %.0f MiB with the program's file, %.0f MiB at most; live heap %.1f MiB, %.0f kinds", when, i,
-			status(t, pid(t, s, i), "RssAnon:"), status(t, pid(t, s, i), "VmRSS:"), status(t, pid(t, s, i), "VmHWM:"), sum(text, "go_memstats_next_gc_bytes")/2/(1<<20), sum(text, "fieldperm_schema_kinds"))
+			status(t, pid(t, s, i), process.Anonymous), status(t, pid(t, s, i), process.Resident), status(t, pid(t, s, i), process.Highest), sum(text, "go_memstats_next_gc_bytes")/2/(1<<20), sum(text, "fieldperm_schema_kinds"))
 	}
 }
 
@@ -196,41 +196,22 @@ func pid(t *testing.T, s *stack.Stack, number int) int {
 	if number > 0 {
 		name = fmt.Sprintf("%s-%d", name, number+1)
 	}
-	content, err := os.ReadFile(filepath.Join(s.Dir(), "pids", name))
-	must(t, err)
-	out, err := strconv.Atoi(strings.TrimSpace(string(content)))
+	out, err := process.ID(s.Dir(), name)
 	must(t, err)
 	return out
 }
 
-// status returns a size of a process in Linux, in MiB.
+// status returns a size of a process, in MiB.
 func status(t *testing.T, pid int, of string) float64 {
 	t.Helper()
-	content, err := os.ReadFile(fmt.Sprintf("/proc/%d/status", pid))
+	size, err := process.Memory(pid, of)
 	must(t, err)
-	for line := range strings.Lines(string(content)) {
-		if rest, ok := strings.CutPrefix(line, of); ok {
-			kilobytes, err := strconv.ParseFloat(strings.Fields(rest)[0], 64)
-			must(t, err)
-			return kilobytes / 1024
-		}
-	}
-	t.Fatalf("process %d has no %s", pid, of)
-	return 0
+	return float64(size) / (1 << 20)
 }
 
-// processorTime returns the processor time of a process, user and system, to a hundredth of a second.
 func processorTime(t *testing.T, pid int) time.Duration {
 	t.Helper()
-	content, err := os.ReadFile(fmt.Sprintf("/proc/%d/stat", pid))
+	spent, err := process.ProcessorTime(pid)
 	must(t, err)
-	// The name of the program, in parentheses, may have spaces: count from after it.
-	fields := strings.Fields(string(content)[bytes.LastIndexByte(content, ')')+1:])
-	var ticks int64
-	for _, field := range fields[11:13] {
-		one, err := strconv.ParseInt(field, 10, 64)
-		must(t, err)
-		ticks += one
-	}
-	return time.Duration(ticks) * 10 * time.Millisecond
+	return spent
 }
