@@ -130,7 +130,9 @@ func (b *builder) exclusion(g *guard, out *Permission) bool {
 			b.errs = append(b.errs, g.fault("%s: excludedWhen %v", orRoot(b.at), err))
 			return false
 		}
-		out.excludedWhen = append(out.excludedWhen, condition)
+		out.excludedWhen, out.names = append(out.excludedWhen, condition), append(out.names, condition.names...)
 	}
+	slices.Sort(out.names)
+	out.names = slices.Compact(out.names)
 	return true
 }

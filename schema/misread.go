@@ -4,6 +4,7 @@ import (
 	"reflect"
 	"slices"
 	"strings"
+	"sync"
 
 	"github.com/google/cel-go/cel"
 	celast "github.com/google/cel-go/common/ast"
@@ -17,14 +18,7 @@ import (
 // Misread reports whether a condition of the permission may miss a field of a decoded value of the node, because the value has it under
 // another name. Such a condition counts as true.
 func (n *Node) Misread(p *Permission, value any) bool {
-	if !p.Conditional() {
-		return false
-	}
-	var names []string
-	for i := range p.excludedWhen {
-		names = append(names, p.excludedWhen[i].names...)
-	}
-	return len(names) > 0 && n.misread(names, value)
+	return p.Conditional() && len(p.names) > 0 && n.misread(p.names, value)
 }
 
 func (n *Node) misread(names []string, value any) bool {
@@ -79,7 +73,17 @@ func namesRead(ast *cel.Ast) []string {
 
 // isAlias reports whether two names of fields of the specification of Pods stand for the same field.
 func isAlias(name, other string) bool {
-	return slices.ContainsFunc(derivations(), func(d derivation) bool {
-		return d.isAlias && d.field[len(d.field)-1].Name == name && d.from[len(d.from)-1].Name == other
-	})
+	of, has := aliases()[name]
+	return has && of == other
 }
+
+// aliases are the names that stand for the same field, by each of the two.
+var aliases = sync.OnceValue(func() map[string]string {
+	out := map[string]string{}
+	for _, d := range derivations() {
+		if d.isAlias {
+			out[d.field[len(d.field)-1].Name] = d.from[len(d.from)-1].Name
+		}
+	}
+	return out
+})

@@ -23,7 +23,9 @@ type Permission struct {
 	excluded       bool
 	// excludedWhen are conditions on values; if any is true, the permission is a barrier.
 	excludedWhen []barrierCondition
-	zero         zero
+	// names are the names of fields that the conditions may read, sorted.
+	names []string
+	zero  zero
 	// makes means that each change makes a new object, which had no old value.
 	makes  bool
 	apart  bool

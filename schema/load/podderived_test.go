@@ -95,7 +95,7 @@ func barsAt(t *testing.T, s *schema.Schema, kind runtimeschema.GroupVersionKind,
 // TestC8_AConditionSeesNamesInEverySpelling that a controller reads: where the API server does not know the fields, it keeps them all.
 func TestC8_AConditionSeesNamesInEverySpelling(t *testing.T) {
 	type object = map[string]any
-	s := compileBuiltIn(t, permissionSchema("x", "", "Pod", `{path: .spec, verb: specification, excludedWhen: "has(self.hostNetwork) && self.hostNetwork || has(self.serviceAccountName) && self.serviceAccountName == 'admin' || has(self.containers) && self.containers.exists(c, c[?'securityContext'].privileged.orValue(false))"}`))
+	s := compileBuiltIn(t, permissionSchema("x", "", "Pod", `{path: .spec, verb: specification, excludedWhen: "has(self.hostNetwork) && self.hostNetwork || has(self.serviceAccountName) && self.serviceAccountName == 'admin' || has(self.nodeName) && self.nodeName == '' || has(self.containers) && self.containers.exists(c, c[?'securityContext'].privileged.orValue(false))"}`))
 	revision, deployment := gvk("apps", "v1", "ControllerRevision"), gvk("apps", "v1", "Deployment")
 	for name, c := range map[string]struct {
 		kind  runtimeschema.GroupVersionKind
