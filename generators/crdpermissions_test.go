@@ -34,7 +34,7 @@ func TestC2_PermissionsOfASplitDefinitionLiftNoBarrierOfAnAdministrator(t *testi
 			t.Errorf("%q: %q", name, faults)
 		}
 	}
-	administrator := "apiVersion: fieldperm.dev/v1alpha1\nkind: PermissionSchema\nmetadata: {name: \"00\"}\nspec: {group: example.com, kind: Gadget, permissions: [{path: .field0, verb: example.org/mine, excluded: true}]}\n"
+	administrator := "apiVersion: fieldperm.dev/v1alpha1\nkind: PermissionSchema\nmetadata: {name: \"00\"}\nspec: {group: example.com, kind: Gadget, permissions: [{path: .field0, verb: example.org/mine, excluded: true}, {path: .field2, verb: example.org/other, excludedWhen: \"self == 'b'\"}]}\n"
 	objects := strings.Split(string(converted.Permissions.Data), "---\n")[1:]
 	objects = append(objects, administrator)
 	slices.SortFunc(objects, func(a, b string) int { return strings.Compare(nameOf(t, a), nameOf(t, b)) })
@@ -58,8 +58,8 @@ func TestC2_PermissionsOfASplitDefinitionLiftNoBarrierOfAnAdministrator(t *testi
 			})
 		}
 	}
-	if found[".field0"] != "granular:example.org/mine true" || found[".field1"] != "granular:example.com/value false" {
-		t.Errorf("%s, %s", found[".field0"], found[".field1"])
+	if found[".field0"] != "granular:example.org/mine true" || found[".field1"] != "granular:example.com/value false" || found[".field2"] != "granular:example.org/other false" {
+		t.Errorf("%s, %s, %s", found[".field0"], found[".field1"], found[".field2"])
 	}
 }
 
