@@ -312,8 +312,8 @@ func merge(outer, inner *overlay) *overlay {
 }
 
 // singleOut returns the overlay of one named key of a map. Its guards are, from general to specific, those of all values, those of its
-// prefix, and its own. The own guard takes the place of that of the prefix, unless that is a barrier of a higher standing or of another administrator. If a key has
-// only recorded writes, it has the guard of its prefix. Barriers of Pods hold whatever guards the key here.
+// prefix, and its own. The own guard takes the place of that of the prefix, unless that is a barrier of a higher standing or of another
+// administrator. If a key has only recorded writes, it has the guard of its prefix. Barriers of Pods hold whatever guards the key here.
 func (o *overlay) singleOut(name string) *overlay {
 	own := o.fields[name]
 	out := *own

@@ -60,16 +60,25 @@ func pattern(text string) fieldpath.Pattern {
 // onDerived returns the barriers of Pods at the fields from which the API server derives the barred ones.
 func (o *overlay) onDerived() *overlay {
 	out := &overlay{}
+	read := map[*guard][]barrierCondition{} // A guard may be above many fields, and conditions are slow to compile.
 	for _, d := range derivations() {
-		part := PodPart(d.from[0].Name)
 		o.barring(d.field, func(g *guard, below fieldpath.Pattern) {
-			if lent := g.onPods(part); d.isAlias && len(below) == 0 {
-				out.at(d.from).pods = append(out.at(d.from).pods, lent)
-			} else if isAbove := len(d.field)-len(below) <= d.shared(); g.maySee(below) && !(isAbove && g.entry.Excluded) {
-				// A condition is about values of the other field. A barrier above both fields is above both in a template too.
-				at := out.at(d.from)
-				at.pods = append(at.pods, lent.always())
+			if _, known := read[g]; !known {
+				read[g] = g.conditions()
 			}
+			// A barrier above both fields is above both in a template too.
+			isAbove := len(d.field)-len(below) <= d.shared()
+			lent := g.onPods(PodPart(d.from[0].Name))
+			switch {
+			case d.isAlias && len(below) == 0:
+			case isAbove && g.entry.Excluded || !g.maySee(below, read[g]):
+				return
+			default:
+				// A condition is about values of the other field.
+				lent = lent.always()
+			}
+			at := out.at(d.from)
+			at.pods = append(at.pods, lent)
 		})
 	}
 	return out
@@ -99,12 +108,12 @@ func (o *overlay) barring(field fieldpath.Pattern, visit func(g *guard, below fi
 }
 
 // maySee reports whether a barrier may hold because of a field below it. A condition that names fields sees those that it names.
-func (g *guard) maySee(below fieldpath.Pattern) bool {
+func (g *guard) maySee(below fieldpath.Pattern, conditions []barrierCondition) bool {
 	if len(below) == 0 {
 		return true
 	}
 	name := below[len(below)-1].Name
-	return g.entry.Excluded || slices.ContainsFunc(g.conditions(), func(c barrierCondition) bool { return len(c.names) == 0 || slices.Contains(c.names, name) })
+	return g.entry.Excluded || slices.ContainsFunc(conditions, func(c barrierCondition) bool { return len(c.names) == 0 || slices.Contains(c.names, name) })
 }
 
 // readsOnly reports whether the conditions of a barrier read nothing but some fields of its value.

@@ -10,7 +10,6 @@ import (
 
 	"github.com/fieldperm/fieldperm/fieldperm"
 	"github.com/fieldperm/fieldperm/schema"
-	"github.com/fieldperm/fieldperm/schema/fieldpath"
 )
 
 const appArmor = `.metadata.annotations["container.apparmor.security.beta.kubernetes.io/web"]`
@@ -71,22 +70,7 @@ func TestC8_ASetHoldsAtTheFieldsItsFieldsAreDerivedFrom(t *testing.T) {
 // barsAt reports whether a conditional barrier at a place of a kind holds for a change of values.
 func barsAt(t *testing.T, s *schema.Schema, kind runtimeschema.GroupVersionKind, path string, before, after any) bool {
 	t.Helper()
-	k, err := s.Kind(kind)
-	if err != nil {
-		t.Fatal(err)
-	}
-	p, err := fieldpath.ParsePattern(path)
-	if err != nil {
-		t.Fatal(err)
-	}
-	n := k.Root
-	for _, e := range p {
-		if e.Any {
-			n = n.List().Item()
-		} else {
-			n = n.Map().Child(e.Name)
-		}
-	}
+	_, n := placeIn(t, s, kind, path)
 	return slices.ContainsFunc(n.Permissions(), func(p *schema.Permission) bool {
 		return p.MayBar() && (n.Misread(p, before) || n.Misread(p, after) || p.Bars(t.Context(), before, after))
 	})

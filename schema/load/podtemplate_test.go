@@ -26,8 +26,8 @@ var workloads = map[runtimeschema.GroupVersionKind]string{
 	gvk("extensions", "v1beta1", "DaemonSet"): ".spec.template",
 }
 
-// verbsAt returns the verbs of a place. Verbs that may be barriers are in capitals.
-func verbsAt(t *testing.T, s *schema.Schema, kind runtimeschema.GroupVersionKind, path string) string {
+// placeIn returns a kind and the node of a place in it, also where the types are not known.
+func placeIn(t *testing.T, s *schema.Schema, kind runtimeschema.GroupVersionKind, path string) (*schema.Kind, *schema.Node) {
 	t.Helper()
 	k, err := s.Kind(kind)
 	if err != nil {
@@ -46,6 +46,13 @@ func verbsAt(t *testing.T, s *schema.Schema, kind runtimeschema.GroupVersionKind
 			n = n.Map().Child(e.Name)
 		}
 	}
+	return k, n
+}
+
+// verbsAt returns the verbs of a place. Verbs that may be barriers are in capitals.
+func verbsAt(t *testing.T, s *schema.Schema, kind runtimeschema.GroupVersionKind, path string) string {
+	t.Helper()
+	k, n := placeIn(t, s, kind, path)
 	var out []string
 	for _, p := range n.Permissions() {
 		text := strings.TrimPrefix(p.Describe(), "granular:")
