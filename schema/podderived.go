@@ -4,6 +4,7 @@ import (
 	"slices"
 	"sync"
 
+	"github.com/fieldperm/fieldperm/schema/endpoint"
 	"github.com/fieldperm/fieldperm/schema/fieldpath"
 )
 
@@ -24,26 +25,20 @@ func (d derivation) shared() int {
 	return n
 }
 
-// derivations are known from the code of the API server: the conversion and the defaults of Pods, the synchronization of AppArmor profiles,
-// and the admission plugins Priority and RuntimeClass, which are on by default.
+// unbarred are fields of Pods at which no barrier holds because of a derived field, with the reason.
+var unbarred = map[string]string{
+	".metadata.labels":                      "its values are in a selector where matchLabelKeys names the label: a barrier on the spreading of Pods would bar all labels of templates",
+	".spec.initContainers[*].restartPolicy": "it decides whether a container counts for the resources of the Pod: the verb is that of the whole container",
+}
+
+// derivations are what kube-apiserver was seen to do, without unbarred. What it writes in templates of its own kinds too is seen there. But
+// an alias may stand alone in the template of a custom resource.
 var derivations = sync.OnceValue(func() []derivation {
 	var out []derivation
-	add := func(field, from string, isAlias bool) {
-		out = append(out, derivation{pattern(field), pattern(from), isAlias})
-	}
-	add(".spec.serviceAccountName", ".spec.serviceAccount", true)
-	add(".spec.serviceAccount", ".spec.serviceAccountName", true)
-	for _, list := range []string{"containers", "initContainers"} {
-		container := ".spec." + list + "[*]"
-		add(container+".securityContext.appArmorProfile", `.metadata.annotations["container.apparmor.security.beta.kubernetes.io/"]`, false)
-		add(container+".ports[*].hostPort", ".spec.hostNetwork", false)
-		add(container+".resources.requests", container+".resources.limits", false)
-	}
-	add(".spec.resources.requests", ".spec.resources.limits", false)
-	add(".spec.priority", ".spec.priorityClassName", false)
-	add(".spec.preemptionPolicy", ".spec.priorityClassName", false)
-	for _, field := range []string{"overhead", "nodeSelector", "tolerations"} {
-		add(".spec."+field, ".spec.runtimeClassName", false)
+	for _, d := range endpoint.DerivedOfPods() {
+		if unbarred[d.From] == "" && (!d.Shown || d.Same) {
+			out = append(out, derivation{pattern(d.Field), pattern(d.From), d.Same})
+		}
 	}
 	return out
 })

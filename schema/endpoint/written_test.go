@@ -110,3 +110,15 @@ func TestD13_NoWriteFreesItsOwnCause(t *testing.T) {
 		}
 	}
 }
+
+// C8: derived.yaml decodes, in order, and names no field twice with the same cause.
+func TestC8_DerivedFieldsDecode(t *testing.T) {
+	all := DerivedOfPods()
+	if len(all) == 0 {
+		t.Fatal("no field of Pods is derived from another one")
+	}
+	ordered := func(a, b Derived) int { return strings.Compare(a.Field+" "+a.From, b.Field+" "+b.From) }
+	if !slices.IsSortedFunc(all, ordered) || len(slices.CompactFunc(slices.Clone(all), func(a, b Derived) bool { return ordered(a, b) == 0 })) != len(all) {
+		t.Error("derived.yaml is out of order, or has a pair twice")
+	}
+}

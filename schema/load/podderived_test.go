@@ -36,6 +36,12 @@ func TestC8_ABarrierHoldsAtTheFieldsItsFieldIsDerivedFrom(t *testing.T) {
 		"requests of initializers":          {".spec.initContainers[*].resources.requests", "excluded: true", container + ".resources.limits", false},
 		"priority":                          {".spec.priority", "excludedWhen: 'self > 1000'", ".spec.priorityClassName", true},
 		"what the runtime adds":             {".spec.overhead", "excluded: true", ".spec.runtimeClassName", true},
+		"the port, where the host's is":     {container + ".ports[*].hostPort", "excluded: true", container + ".ports[*].containerPort", true},
+		"secrets of the account":            {".spec.imagePullSecrets", "excluded: true", ".spec.serviceAccountName", true},
+		"the volume of the token":           {".spec.volumes", "excluded: true", ".spec.automountServiceAccountToken", true},
+		"resources of the Pod":              {".spec.resources", "excluded: true", container + ".resources.limits", true},
+		"what counts for the Pod":           {".spec.resources", "excluded: true", ".spec.initContainers[*].restartPolicy", false},
+		"labels that a constraint names":    {".spec.topologySpreadConstraints", "excluded: true", ".metadata.labels", false},
 		"a field that is not derived":       {".spec.hostPID", "excluded: true", ".spec.hostNetwork", false},
 		"the metadata, of a template's own": {".metadata", "excludedWhen: \"has(self.labels) && 'x' in self.labels\"", ".metadata", true},
 	} {
@@ -60,6 +66,11 @@ func TestC8_ASetHoldsAtTheFieldsItsFieldsAreDerivedFrom(t *testing.T) {
 		"priority":             "priority",
 		"preemptionPolicy":     "preemptionPolicy priority",
 		"image":                "image",
+		"imagePullPolicy":      "imagePullPolicy",
+		"imagePullSecrets":     "imagePullSecrets workloadIdentity",
+		"resources":            "resources",
+		"topologySpread":       "topologySpread",
+		"volumes":              "tokenAutomount volumes workloadIdentity",
 	} {
 		if got := barriersOfSet(t, compileBuiltIn(t, setAboutPods(verb, pods))); got != want {
 			t.Errorf("%s: barriers %q, want %q", verb, got, want)
