@@ -16,6 +16,8 @@ type conditions struct {
 	read bool
 	// nothing means that readers get the new object without some of its fields, or that it cannot be decoded.
 	nothing bool
+	// looked says whether divided is known: whether values where names count in every case may be read otherwise (schema.Kind.Divided).
+	looked, divided bool
 	// otherwise are the values of the new object that readers get otherwise, or with parts that they get otherwise.
 	otherwise map[rawjson.Value]bool
 }
@@ -28,7 +30,7 @@ func (d *Differ) bars(n *schema.Node, p *schema.Permission, old, new rawjson.Val
 	if d.isOwning || d.Err != nil {
 		return true
 	}
-	holds := d.readOtherwise(new) || n.Misread(p, d.native(old)) || n.Misread(p, d.native(new)) || p.Bars(d.ctx, d.native(old), d.native(new))
+	holds := d.readOtherwise(new) || n.Misread(p, d.native(old)) || n.Misread(p, d.native(new)) || n.Folds() && d.isDivided() || p.Bars(d.ctx, d.native(old), d.native(new))
 	d.look()
 	return holds
 }
@@ -49,6 +51,15 @@ func (d *Differ) readOtherwise(v rawjson.Value) bool {
 		}
 	}
 	return c.nothing || c.otherwise[v]
+}
+
+// isDivided reports whether a condition on one value of the old or of the new object may not see what programs read.
+func (d *Differ) isDivided() bool {
+	c := &d.conditions
+	if !c.looked {
+		c.looked, c.divided = true, d.Kind.Divided(d.native(d.Old)) || d.Kind.Divided(d.native(d.New))
+	}
+	return c.divided
 }
 
 // compare notes the values, from v down, whose decoded form is not the one that readers get. It reports whether v is one. A field that is null

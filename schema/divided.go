@@ -1,0 +1,108 @@
+package schema
+
+import (
+	"strings"
+
+	runtimeschema "k8s.io/apimachinery/pkg/runtime/schema"
+)
+
+// A condition reads one value. The controller that reads the object later may put the value together from several parts: two names of one
+// field in different cases, or, in the data of a ControllerRevision, the StatefulSet to which it applies the data as a patch.
+
+// revisionKind is the kind whose data is a strategic merge patch.
+var revisionKind = runtimeschema.GroupKind{Group: "apps", Kind: "ControllerRevision"}
+
+// The names of strategic merge patches begin with a dollar sign. replaces says that the patch is the whole value.
+const (
+	directive = "$"
+	patch     = "$patch"
+	replaces  = "replace"
+)
+
+// Folds reports whether programs may read parts of a value of the node by names in another case.
+func (n *Node) Folds() bool {
+	if n.mapping != nil && n.mapping.folds {
+		return true
+	}
+	return n.list != nil && n.list.item != n && n.list.item.Folds()
+}
+
+// Divided reports whether programs may read values where names count in every case (Node.Folds) in another way than a condition on one
+// of them. object is a decoded object of the kind, nil for none.
+func (k *Kind) Divided(object any) bool {
+	if k.Root.repeats(object) {
+		return true
+	}
+	if k.GroupKind() != revisionKind {
+		return false
+	}
+	data := member(object, "data")
+	template := member(member(data, "spec"), "template")
+	return template != nil && (template[patch] != replaces || directives(data) > 1)
+}
+
+// repeats reports whether a decoded value has one name in two cases.
+func (n *Node) repeats(value any) bool {
+	switch value := value.(type) {
+	case map[string]any:
+		m := n.mapping
+		if m == nil {
+			m = unknown.mapping
+		}
+		folded := map[string]bool{}
+		for key, below := range value {
+			if m.folds {
+				if name := foldName(key); folded[name] {
+					return true
+				} else {
+					folded[name] = true
+				}
+			}
+			if m.Child(key).repeats(below) {
+				return true
+			}
+		}
+	case []any:
+		item := unknown
+		if n.list != nil {
+			item = n.list.item
+		}
+		for _, below := range value {
+			if item.repeats(below) {
+				return true
+			}
+		}
+	}
+	return false
+}
+
+// member returns a member of a decoded object that is an object, nil for none. Names count in every case.
+func member(value any, name string) map[string]any {
+	object, _ := value.(map[string]any)
+	for key, below := range object {
+		if strings.EqualFold(key, name) {
+			out, _ := below.(map[string]any)
+			return out
+		}
+	}
+	return nil
+}
+
+// directives returns the number of names in a decoded value that are directives of a patch.
+func directives(value any) int {
+	n := 0
+	switch value := value.(type) {
+	case map[string]any:
+		for key, below := range value {
+			if strings.HasPrefix(key, directive) {
+				n++
+			}
+			n += directives(below)
+		}
+	case []any:
+		for _, below := range value {
+			n += directives(below)
+		}
+	}
+	return n
+}

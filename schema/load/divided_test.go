@@ -1,0 +1,50 @@
+package load
+
+import (
+	"testing"
+
+	"github.com/fieldperm/fieldperm/fieldperm"
+)
+
+// TestC8_AConditionDoesNotSeeHalvesOfAValue: a controller reads two names of a field as one, and a patch together with what it changes.
+// Each half alone, or the patch alone, does not meet the condition.
+func TestC8_AConditionDoesNotSeeHalvesOfAValue(t *testing.T) {
+	s := compileBuiltIn(t,
+		barrier("", "Pod", ".spec", "example.com/both", "excludedWhen: 'has(self.hostNetwork) && self.hostNetwork && has(self.hostPID) && self.hostPID'"))
+	k, err := s.Kind(gvk("apps", "v1", "ControllerRevision"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	const before = `"template":{"$patch":"replace","spec":{"hostPID":true}}`
+	for name, c := range map[string]struct {
+		old, new string
+		barred   bool
+	}{
+		"one value":              {before, `"template":{"$patch":"replace","spec":{"hostPID":false}}`, false},
+		"both":                   {before, `"template":{"$patch":"replace","spec":{"hostPID":true,"hostNetwork":true}}`, true},
+		"the other half":         {before, `"template":{"$patch":"replace","spec":{"hostPID":true},"Spec":{"hostNetwork":true}}`, true},
+		"halves of the template": {before, before + `,"Template":{"$patch":"replace","spec":{"hostNetwork":true}}`, true},
+		"a half that was there":  {before + `,"Template":{"$patch":"replace","spec":{}}`, `"template":{"$patch":"replace","spec":{"hostPID":false}},"Template":{"$patch":"replace","spec":{}}`, true},
+		"no replacement":         {before, `"template":{"spec":{"hostPID":false}}`, true},
+		"no replacement, new":    {`"replicas":1`, `"template":{"spec":{"hostPID":false}}`, true},
+		"another directive":      {before, `"template":{"$patch":"replace","spec":{"hostPID":false,"$retainKeys":["hostPID"]}}`, true},
+		"it was no replacement":  {`"template":{"spec":{}}`, before, true},
+	} {
+		t.Run(name, func(t *testing.T) {
+			object := func(data string) []byte {
+				return []byte(`{"apiVersion":"apps/v1","kind":"ControllerRevision","metadata":{"name":"a"},"revision":1,"data":{"spec":{` + data + `}}}`)
+			}
+			got, err := fieldperm.Diff(t.Context(), object(c.old), object(c.new), k, nil)
+			if err != nil {
+				t.Fatal(err)
+			}
+			barred := false
+			for _, r := range got {
+				barred = barred || r.Barred()
+			}
+			if barred != c.barred {
+				t.Errorf("barred %t, want %t: %v", barred, c.barred, got)
+			}
+		})
+	}
+}
