@@ -2,6 +2,7 @@ package schema
 
 import (
 	"slices"
+	"strings"
 	"sync"
 
 	"github.com/fieldperm/fieldperm/schema/endpoint"
@@ -25,7 +26,7 @@ func (d derivation) shared() int {
 	return n
 }
 
-// unbarred are fields of Pods at which no barrier holds because of a derived field, with the reason.
+// unbarred are fields of Pods, without keys, at which no barrier holds because of a derived field, with the reason.
 var unbarred = map[string]string{
 	".metadata.labels":                      "its values are in a selector where matchLabelKeys names the label: a barrier on the spreading of Pods would bar all labels of templates",
 	".spec.initContainers[*].restartPolicy": "it decides whether a container counts for the resources of the Pod: the verb is that of the whole container",
@@ -36,7 +37,8 @@ var unbarred = map[string]string{
 var derivations = sync.OnceValue(func() []derivation {
 	var out []derivation
 	for _, d := range endpoint.DerivedOfPods() {
-		if unbarred[d.From] == "" && (!d.Shown || d.Same) {
+		from, _, _ := strings.Cut(d.From, `["`)
+		if unbarred[from] == "" && (!d.Shown || d.Same) {
 			out = append(out, derivation{pattern(d.Field), pattern(d.From), d.Same})
 		}
 	}
@@ -89,10 +91,11 @@ func (o *overlay) barring(field fieldpath.Pattern, visit func(g *guard, below fi
 		visit(o.guard, field)
 	}
 	if len(field) > 0 {
-		if field[0].Any {
-			o.any.barring(field[1:], visit)
-		} else {
-			o.fields[field[0].Name].barring(field[1:], visit)
+		o.any.barring(field[1:], visit)
+		for _, name := range sortedKeys(o.fields) {
+			if !field[0].Any && isSameKey(name, field[0].Name) {
+				o.fields[name].barring(field[1:], visit)
+			}
 		}
 		return
 	}
@@ -100,6 +103,12 @@ func (o *overlay) barring(field fieldpath.Pattern, visit func(g *guard, below fi
 	for _, name := range sortedKeys(o.fields) {
 		o.fields[name].barring(nil, visit)
 	}
+}
+
+// isSameKey reports whether two names may stand for one key. A name that ends in a slash stands for all keys that begin with it.
+func isSameKey(a, b string) bool {
+	stands := func(prefix, key string) bool { return strings.HasSuffix(prefix, "/") && strings.HasPrefix(key, prefix) }
+	return a == b || stands(a, b) || stands(b, a)
 }
 
 // maySee reports whether a barrier may hold because of a field below it. A condition that names fields sees those that it names.

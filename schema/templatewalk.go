@@ -103,15 +103,17 @@ func (w *templateWalk) derive(pod, n *Node, a above) {
 			within, at = w.below(at, within), at.below(step)
 		}
 		if has {
-			w.compare(around(pod, d, w.verb), at, within, mapKey{})
+			found, key := around(pod, d, w.verb)
+			w.compare(found, at, within, key)
 		}
 	}
 }
 
 // around returns the permissions at, above and below a derived field that may have a verb, without those that are above both fields: these
-// are above both in a template too.
-func around(n *Node, d derivation, v verbs.Verb) []*Permission {
+// are above both in a template too. It also returns the key of the map that the field is in, if any.
+func around(n *Node, d derivation, v verbs.Verb) ([]*Permission, mapKey) {
 	var out []*Permission
+	var key mapKey
 	add := func(n *Node) {
 		for _, p := range n.permissions {
 			if p.MayBe(v) {
@@ -120,8 +122,11 @@ func around(n *Node, d derivation, v verbs.Verb) []*Permission {
 		}
 	}
 	for i, step := range d.field {
+		if n.mapping != nil && !step.Any && !n.mapping.IsField(step.Name) {
+			key = mapKey{name: step.Name, pod: n.emits}
+		}
 		if n = n.below(step); n == nil {
-			return out
+			return out, key
 		}
 		if i >= d.shared() {
 			add(n)
@@ -130,7 +135,7 @@ func around(n *Node, d derivation, v verbs.Verb) []*Permission {
 	for _, child := range n.Children() {
 		walk(child, nil, map[*Node]bool{}, func(_ fieldpath.Pattern, n *Node) { add(n) })
 	}
-	return out
+	return out, key
 }
 
 // pair compares a field of Pods, and everything below it, with the field that becomes it. key is the key of the map that the pair stands

@@ -19,7 +19,7 @@ type DerivedObservation struct {
 }
 
 // Derived is a field of Pods whose value in a new Pod depends on another field of the request. Both are paths in the form of permission
-// schemas. A key of annotations stands for all keys that begin with it.
+// schemas. A key of annotations that ends in a slash stands for all keys that begin with it.
 type Derived struct {
 	Field string `json:"field"`
 	From  string `json:"from"`

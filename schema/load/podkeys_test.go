@@ -120,7 +120,7 @@ func TestC8_ASetAboutPodsHoldsForEveryKeyWithItsVerb(t *testing.T) {
 	const labels, templateLabels, image = ".metadata.labels", ".spec.template.metadata.labels", ".spec.template.spec.containers[*].image"
 	for name, c := range map[string]struct{ pods, template, set, want string }{
 		"two keys of Pods":             {keys(labels), "", setAboutPods("example.com/special", pods), "templateLabel(bar.com) templateLabel(foo.com)"},
-		"two keys of templates":        {"", keys(templateLabels), setAboutPods("label", pods), "example.com/special templateLabel"},
+		"two keys of templates":        {"", keys(templateLabels), setAboutPods("label", pods), "example.com/special nodeAssignment templateLabel"},
 		"a prefix of one key":          {"", keys(templateLabels), setAboutPods("label(foo.com)", pods), "example.com/special templateLabel(foo.com)"},
 		"a key of another prefix":      {"", `{path: '` + templateLabels + `["bar.com/b"]', verb: example.com/special}`, setAboutPods("label(foo.com)", pods), "templateLabel(foo.com)"},
 		"another treatment":            {"", values(templateLabels, "parameterizedBy: labelKey"), setAboutPods("label(foo.com)", pods), "example.com/tlabel"},

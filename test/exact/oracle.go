@@ -233,7 +233,13 @@ func (o *oracle) free(p place) bool {
 		return o.passes(p)
 	}
 	switch p.node.Role() {
-	case schema.RoleServerWritten, schema.RoleOwnership:
+	case schema.RoleServerWritten:
+		// The API server keeps the generation of a new object, where it does not count.
+		begins := p.new == nil || p.new.kind == null || p.new.kind == number && (p.new.text == "0" || p.new.text == "1")
+		if !o.create || p.path != ".metadata.generation" || begins {
+			return true
+		}
+	case schema.RoleOwnership:
 		return true
 	case schema.RoleIdentity:
 		if o.create {

@@ -206,7 +206,7 @@ func named(v any) any {
 
 // telling are the values of fields on which others depend, beside those that edits finds.
 var telling = map[string][]any{
-	".spec.serviceAccount": {"other"}, ".spec.serviceAccountName": {"other"}, ".spec.priorityClassName": {"high"}, ".spec.runtimeClassName": {"heavy"},
+	".spec.serviceAccount": {"other"}, ".spec.serviceAccountName": {"other"}, ".spec.priorityClassName": {"high"}, ".spec.runtimeClassName": {"heavy"}, ".spec.nodeName": {"zoned"},
 	".metadata.annotations": {
 		map[string]any{"example.com/a": "b", "container.apparmor.security.beta.kubernetes.io/web": "runtime/default"},
 		map[string]any{"example.com/a": "b", "container.apparmor.security.beta.kubernetes.io/init": "runtime/default"},
@@ -306,7 +306,7 @@ func isIn(field, other string) bool {
 }
 
 // collect adds the paths of the fields that differ. A list of values, or whose length differs, is one field, and so is a map with keys of its
-// own, except that annotations of one domain are one field. whole means that an object that only one of both has is one field.
+// own, except that each label is one, and all annotations of one domain are one. whole means that an object that only one of both has is one field.
 func collect(a, b any, at string, whole bool, out map[string]bool) {
 	x, isMap := a.(map[string]any)
 	y, isToo := b.(map[string]any)
@@ -348,11 +348,13 @@ func soleObject(v any) string {
 }
 
 // dataMaps are the fields whose keys are data, by their last name.
-var dataMaps = []string{"labels", "limits", "requests", "nodeSelector", "overhead", "matchLabels"}
+var dataMaps = []string{"limits", "requests", "nodeSelector", "overhead", "matchLabels"}
 
 func below(at, key string) string {
 	last := at[strings.LastIndex(at, ".")+1:]
 	switch {
+	case last == "labels":
+		return fmt.Sprintf("[%q]", key)
 	case last == "annotations":
 		if domain, _, ok := strings.Cut(key, "/"); ok {
 			key = domain + "/"

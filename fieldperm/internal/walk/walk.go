@@ -175,6 +175,9 @@ func form(s Scope, v, other rawjson.Value) shape {
 func (d *Differ) passes(s Scope, old, new rawjson.Value) bool {
 	switch s.Node.Role() {
 	case schema.RoleServerWritten:
+		if d.Create && d.isChosen(s, new) {
+			return false
+		}
 		d.passed++
 		return true
 	case schema.RoleOwnership:
@@ -193,6 +196,16 @@ func (d *Differ) passes(s Scope, old, new rawjson.Value) bool {
 		return true
 	}
 	return d.Create && isDefault(s.Node.Default(), new)
+}
+
+// isChosen reports whether the client chose the generation of a new object. The API server begins with 1 where it counts changes. Elsewhere
+// it leaves the field absent, or stores what the client sends.
+func (d *Differ) isChosen(s Scope, new rawjson.Value) bool {
+	if new.IsAbsent() || new.Kind() == rawjson.Null || s.Path.String() != ".metadata.generation" {
+		return false
+	}
+	begins, is := new.Int()
+	return !is || begins != 0 && begins != 1
 }
 
 // isDefault reports whether v equals the default, given as JSON; nil means that there is no default.
