@@ -1,6 +1,7 @@
 package authz
 
 import (
+	"strconv"
 	"testing"
 
 	"k8s.io/apimachinery/pkg/fields"
@@ -55,6 +56,27 @@ func TestP8_CacheKeysAreDistinctForAllAttributes(t *testing.T) {
 		if ask(user.DefaultInfo{Extra: many}, authorizer.AttributesRecord{}) != first {
 			t.Fatal("the order of a map makes two questions of one")
 		}
+	}
+}
+
+// TestP8_KeysAreShort: the caches hold thousands of keys. A user in many groups could fill the memory with them.
+func TestP8_KeysAreShort(t *testing.T) {
+	seen := map[string]int{}
+	for groups := range 1500 {
+		u := user.DefaultInfo{Name: "a"}
+		for i := range groups {
+			u.Groups = append(u.Groups, strconv.Itoa(i))
+		}
+		for _, name := range []string{"x", "y"} {
+			key := identityOf(&u, nil, authorizer.AttributesRecord{Name: name})
+			if len(key) > longestIdentity {
+				t.Fatalf("%d groups: a key of %d bytes", groups, len(key))
+			}
+			seen[key]++
+		}
+	}
+	if len(seen) != 2*1500 {
+		t.Errorf("%d keys for %d identities", len(seen), 2*1500)
 	}
 }
 

@@ -3,6 +3,7 @@ package authz
 import (
 	"cmp"
 	"context"
+	"crypto/sha256"
 	"fmt"
 	"slices"
 	"strconv"
@@ -228,6 +229,13 @@ func identityOf(u user.Info, extra []extraValues, a authorizer.Attributes) strin
 	return string(appendIdentity(make([]byte, 0, 1024), u, extra, a))
 }
 
+// longestIdentity is the length of the longest identity that is kept as it is. Of a longer one, of a user in many groups, its SHA-256 is kept:
+// the caches hold thousands. No other identity begins with hashed.
+const (
+	longestIdentity = 512
+	hashed          = '#'
+)
+
 func appendIdentity(to []byte, u user.Info, extra []extraValues, a authorizer.Attributes) []byte {
 	q := lengthed(to).texts(u.GetName(), u.GetUID()).list(u.GetGroups())
 	q = q.number(len(extra))
@@ -236,6 +244,10 @@ func appendIdentity(to []byte, u user.Info, extra []extraValues, a authorizer.At
 	}
 	q = strconv.AppendBool(q, a.IsResourceRequest())
 	q = q.texts(a.GetNamespace(), a.GetAPIGroup(), a.GetAPIVersion(), a.GetResource(), a.GetSubresource(), a.GetName(), a.GetPath())
+	if whole := q[len(to):]; len(whole) > longestIdentity {
+		sum := sha256.Sum256(whole)
+		return append(append(to, hashed), sum[:]...)
+	}
 	return q
 }
 
