@@ -49,7 +49,7 @@ func (r *Reviewer) Observe(ctx context.Context, in *DecodedReview, decide bool) 
 	if err != nil {
 		return nil, err
 	}
-	requirements, err := r.changes(ctx, in, kind, barriersInForce(ctx, compiled, objectsOf(kind, in.Request), in.Request))
+	requirements, err := r.changes(ctx, in, kind, barriersInForce(ctx, compiled, objectsOf(kind, in.Request)))
 	if err != nil {
 		return nil, err
 	}
@@ -98,12 +98,12 @@ func (r *Reviewer) Try(ctx context.Context, in *DecodedReview) (*Trial, error) {
 	if err != nil {
 		return nil, err
 	}
-	out, variables := &Trial{}, objectsOf(kind, req).variables
-	warns := barriersFor(ctx, compiled, req, variables, v1alpha1.ValidationWarn)
+	out, read := &Trial{}, objectsOf(kind, req)
+	warns := barriersFor(ctx, compiled, read, v1alpha1.ValidationWarn)
 	if out.Warning, err = r.try(ctx, in, kind, warns); err != nil {
 		return nil, err
 	}
-	audits := barriersFor(ctx, compiled, req, variables, v1alpha1.ValidationAudit)
+	audits := barriersFor(ctx, compiled, read, v1alpha1.ValidationAudit)
 	if maps.Equal(warns, audits) {
 		out.Audited = out.Warning
 		return out, nil

@@ -88,7 +88,7 @@ func (r *Reviewer) ReviewDecoded(ctx context.Context, at Endpoint, in *DecodedRe
 		return nil, err
 	}
 	write := &Write{Request: req, Endpoint: at, read: objectReader{kind: kind, req: req}}
-	requirements, err := r.changes(ctx, in, kind, barriersInForce(ctx, compiled, &write.read, req))
+	requirements, err := r.changes(ctx, in, kind, barriersInForce(ctx, compiled, &write.read))
 	if err != nil {
 		return nil, err
 	}
@@ -236,25 +236,20 @@ func (r *Reviewer) schema() *schema.Schema {
 }
 
 // barriersInForce returns the barriers that refuse writes.
-func barriersInForce(ctx context.Context, compiled *schema.Schema, read *objectReader, req *admissionv1.AdmissionRequest) schema.VerbSet {
-	return barriersFor(ctx, compiled, req, read.variables, v1alpha1.ValidationDeny)
+func barriersInForce(ctx context.Context, compiled *schema.Schema, read *objectReader) schema.VerbSet {
+	return barriersFor(ctx, compiled, read, v1alpha1.ValidationDeny)
 }
 
 // barriersFor returns the barriers for the resource that the user addressed and for the resource that the webhook was asked about. They
 // differ if a resource is served under several groups. A user that addresses the other name must meet the same barriers. The action selects
 // the sets: Deny those that refuse writes, another one those that have it and do not.
-func barriersFor(
-	ctx context.Context, compiled *schema.Schema, req *admissionv1.AdmissionRequest, variables func() (schema.Variables, error), action v1alpha1.ValidationAction,
-) schema.VerbSet {
+func barriersFor(ctx context.Context, compiled *schema.Schema, read *objectReader, action v1alpha1.ValidationAction) schema.VerbSet {
+	req := read.req
 	if OnFloor(req) {
 		return nil
 	}
 	refs := [2]schema.ResourceRef{{Group: req.Resource.Group, Resource: req.Resource.Resource, Subresource: req.SubResource}, RequestedResource(req)}
-	barred := schema.Request{Kind: runtimeschema.GroupVersionKind(req.Kind), Variables: variables}
-	if req.RequestKind != nil {
-		sentAs := runtimeschema.GroupVersionKind(*req.RequestKind)
-		barred.SentAs = &sentAs
-	}
+	barred := read.barred()
 	var out schema.VerbSet
 	for i, ref := range refs {
 		if i > 0 && ref == refs[0] {
@@ -270,13 +265,7 @@ func barriersFor(
 		if err != nil {
 			klog.FromContext(ctx).Info("A match condition failed and counts as true", "err", err)
 		}
-		if out == nil {
-			out = set
-			continue
-		}
-		for v, extent := range set {
-			out.Add(v, extent)
-		}
+		out = out.Plus(set)
 	}
 	return out
 }

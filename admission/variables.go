@@ -24,9 +24,10 @@ type objectReader struct {
 	req  *admissionv1.AdmissionRequest
 	once sync.Once
 	// decoded is nil until the first call, because most reviews read no objects this way.
-	decoded *decodedObjects
-	allOnce sync.Once
-	all     *allVariables
+	decoded    *decodedObjects
+	fieldsOnce sync.Once
+	// around is nil until the first call of fields, for the same reason.
+	around *decodedFields
 }
 
 // objectsOf returns the reader of the objects of a request. kind is nil for a deletion, whose object is stored.
@@ -49,32 +50,41 @@ type decodedObjects struct {
 	err error
 }
 
-// variables decodes the parts of the request that match conditions read, once, on the first call. The fields have the names of the API. The
-// error is that of the objects.
-func (o *objectReader) variables() (schema.Variables, error) {
-	o.allOnce.Do(func() {
-		out, err := o.readVariables()
-		o.all = &allVariables{out, err}
-	})
-	return o.all.Variables, o.all.err
+// barred describes the request for the matching of UncoveredPermissionSets.
+func (o *objectReader) barred() schema.Request {
+	out := schema.Request{Kind: runtimeschema.GroupVersionKind(o.req.Kind), Fields: o.fields, Objects: o.objects}
+	if o.req.RequestKind != nil {
+		sentAs := runtimeschema.GroupVersionKind(*o.req.RequestKind)
+		out.SentAs = &sentAs
+	}
+	return out
 }
 
-// allVariables is the result of variables.
-type allVariables struct {
-	schema.Variables
-	err error
-}
-
-func (o *objectReader) readVariables() (schema.Variables, error) {
+// objects returns the objects for match conditions. The error is that of read.
+func (o *objectReader) objects() (object, old any, err error) {
 	read, err := o.read()
 	if err != nil {
-		return schema.Variables{}, fmt.Errorf("match conditions: %w", err)
+		return nil, nil, fmt.Errorf("match conditions: %w", err)
 	}
-	request, err := decodeRequest(o.req)
-	if err != nil {
-		return schema.Variables{}, fmt.Errorf("match conditions: %w", err)
-	}
-	return schema.Variables{Request: request, Object: read.object, OldObject: read.old}, nil
+	return read.object, read.old, nil
+}
+
+// fields decodes the request without its objects, once, on the first call. The fields have the names of the API.
+func (o *objectReader) fields() (map[string]any, error) {
+	o.fieldsOnce.Do(func() {
+		fields, err := decodeRequest(o.req)
+		if err != nil {
+			err = fmt.Errorf("match conditions: %w", err)
+		}
+		o.around = &decodedFields{fields, err}
+	})
+	return o.around.fields, o.around.err
+}
+
+// decodedFields is the result of fields.
+type decodedFields struct {
+	fields map[string]any
+	err    error
 }
 
 func readObjects(kind *schema.Kind, req *admissionv1.AdmissionRequest) (out objects, err error) {

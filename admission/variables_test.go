@@ -28,9 +28,9 @@ func TestC2_ConditionsSeeThatAScaleIsZero(t *testing.T) {
 			Resource: metav1.GroupVersionResource{Group: c.group, Resource: c.resource},
 		}
 		req.Object.Raw, req.OldObject.Raw = []byte(c.object), []byte(`{"spec":{}}`)
-		got, err := objectsOf(&schema.Kind{}, req).variables()
-		if err != nil || !reflect.DeepEqual(got.Object, c.want) || !reflect.DeepEqual(got.OldObject, c.old) {
-			t.Errorf("%s: %v after %v, %v; want %v after %v", c.object, got.Object, got.OldObject, err, c.want, c.old)
+		object, old, err := objectsOf(&schema.Kind{}, req).objects()
+		if err != nil || !reflect.DeepEqual(object, c.want) || !reflect.DeepEqual(old, c.old) {
+			t.Errorf("%s: %v after %v, %v; want %v after %v", c.object, object, old, err, c.want, c.old)
 		}
 	}
 }
@@ -40,24 +40,29 @@ func TestC2_ConditionsReadTheRequestByTheNamesOfTheAPI(t *testing.T) {
 	req := &admissionv1.AdmissionRequest{Namespace: "shop", DryRun: &dry, Operation: admissionv1.Update}
 	req.UserInfo.Username = "alice"
 	req.Object.Raw = []byte(`{"kind":"Deployment","spec":{"replicas":2}}`)
-	got, err := objectsOf(&schema.Kind{}, req).variables()
+	reader := objectsOf(&schema.Kind{}, req)
+	fields, err := reader.fields()
+	if err != nil {
+		t.Fatal(err)
+	}
+	object, old, err := reader.objects()
 	if err != nil {
 		t.Fatal(err)
 	}
 	for name, want := range map[string]any{"namespace": "shop", "dryRun": true, "operation": "UPDATE", "object": nil, "oldObject": nil} {
-		if got.Request[name] != want {
-			t.Errorf("request.%s is %v, want %v", name, got.Request[name], want)
+		if fields[name] != want {
+			t.Errorf("request.%s is %v, want %v", name, fields[name], want)
 		}
 	}
-	if user, _ := got.Request["userInfo"].(map[string]any); user["username"] != "alice" {
+	if user, _ := fields["userInfo"].(map[string]any); user["username"] != "alice" {
 		t.Errorf("request.userInfo is %v", user)
 	}
-	if spec, _ := got.Object.(map[string]any)["spec"].(map[string]any); spec["replicas"] != int64(2) || got.OldObject != nil {
-		t.Errorf("object %v, oldObject %v", got.Object, got.OldObject)
+	if spec, _ := object.(map[string]any)["spec"].(map[string]any); spec["replicas"] != int64(2) || old != nil {
+		t.Errorf("object %v, oldObject %v", object, old)
 	}
 	req.OldObject.Raw = []byte(`{"kind":`)
-	if got, err := objectsOf(&schema.Kind{}, req).variables(); err == nil {
-		t.Errorf("an object that is no JSON is read as %v", got.OldObject)
+	if _, old, err := objectsOf(&schema.Kind{}, req).objects(); err == nil {
+		t.Errorf("an object that is no JSON is read as %v", old)
 	}
 }
 

@@ -107,8 +107,9 @@ func TestC2_MatchConditionsKnowTheRequest(t *testing.T) {
 	}
 	ref := schema.ResourceRef{Group: "apps", Version: "v1", Resource: "deployments"}
 	for user, want := range map[string]int{"alice": 1, "bob": 0} {
-		variables := schema.Variables{Request: map[string]any{"userInfo": map[string]any{"username": user}, "namespace": "shop", "dryRun": true}}
-		request := schema.Request{Variables: func() (schema.Variables, error) { return variables, nil }}
+		request := schema.Request{Fields: func() (map[string]any, error) {
+			return map[string]any{"userInfo": map[string]any{"username": user}, "namespace": "shop", "dryRun": true}, nil
+		}}
 		if got, err := s.Uncovered(context.Background(), ref, request); err != nil || len(got) != want {
 			t.Errorf("%s: %v, %v", user, got, err)
 		}

@@ -7,6 +7,7 @@ import (
 	"sync"
 
 	"github.com/google/cel-go/cel"
+	"github.com/google/cel-go/common/types/ref"
 	"k8s.io/apimachinery/pkg/util/version"
 	plugincel "k8s.io/apiserver/pkg/admission/plugin/cel"
 	celconfig "k8s.io/apiserver/pkg/apis/cel"
@@ -75,8 +76,13 @@ func (d dialect) compileAST(expression string, result *cel.Type) (cel.Program, *
 	return program, ast, err
 }
 
-func evalBool(ctx context.Context, program cel.Program, input map[string]any) (bool, error) {
+func evalBool(ctx context.Context, program cel.Program, input any) (bool, error) {
 	out, _, err := program.ContextEval(ctx, input)
+	return boolOf(out, err)
+}
+
+// boolOf returns the result of an evaluation.
+func boolOf(out ref.Val, err error) (bool, error) {
 	if err != nil {
 		return false, err
 	}

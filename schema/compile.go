@@ -24,7 +24,7 @@ func Compile(docs Documents) (*Schema, []error) {
 		docs: docs, statements: make([][]statement, len(docs.Permissions)), matched: make([]int, len(docs.Permissions)),
 		permissions: permissions{}, sharing: newSharing(), faulty: map[string]error{}, seen: map[string]bool{},
 		trees: map[runtimeschema.GroupVersionKind]*Node{}, lost: map[*guard][]error{},
-		overlays: map[runtimeschema.GroupVersionKind]*overlay{},
+		overlays: map[runtimeschema.GroupVersionKind]*overlay{}, expressions: map[string]*expression{},
 	}
 	s := &Schema{
 		kinds: map[runtimeschema.GroupVersionKind]*Kind{}, failed: map[runtimeschema.GroupVersionKind]error{},
@@ -90,6 +90,8 @@ type compiler struct {
 	overlays map[runtimeschema.GroupVersionKind]*overlay
 	// trees are the shared trees of kinds. Equal trees are the same node.
 	trees map[runtimeschema.GroupVersionKind]*Node
+	// expressions are the compiled match conditions, by their text.
+	expressions map[string]*expression
 	// onPods are read once, when the first kind is compiled.
 	onPods *podBarriers
 }

@@ -17,13 +17,23 @@ import (
 
 // condition is a match condition of an UncoveredPermissionSet.
 type condition struct {
-	name    string
+	name string
+	*expression
+}
+
+// expression is a compiled match condition. Conditions with the same text have the same expression.
+type expression struct {
 	program cel.Program
 	reads   reads
 	// readsOld means that it reads oldObject.
 	readsOld bool
 	// fields are the fields of objects that it reads, except for metadata.
 	fields []fieldpath.Pattern
+	// readsFields means that it reads the request: the named fields of it, or if there are no names, all of it.
+	readsFields   bool
+	requestFields []string
+	// loops means that it has a loop, which ends with the context.
+	loops bool
 }
 
 // reads says which part of object and oldObject an expression reads.
@@ -43,28 +53,67 @@ const (
 	oldObjectVariable = "oldObject"
 )
 
-// newCondition compiles a match condition.
-func newCondition(name, expression string) (condition, error) {
-	program, ast, err := requestDialect.compileAST(expression, cel.BoolType)
+// newExpression compiles a match condition.
+func newExpression(text string) (*expression, error) {
+	program, ast, err := requestDialect.compileAST(text, cel.BoolType)
 	if err != nil {
-		return condition{}, err
+		return nil, err
 	}
-	out := condition{name: name, program: program}
+	out := &expression{program: program}
 	out.readsOf(ast)
 	return out, nil
 }
 
-// readsOf finds the fields that an expression reads. A local variable with the name of one of the objects counts as that object.
-func (c *condition) readsOf(ast *cel.Ast) {
-	c.readsOld = len(identifiers(ast, oldObjectVariable)) > 0
+// expression returns the compiled expression, which many sets may have.
+func (c *compiler) expression(text string) (*expression, error) {
+	if known := c.expressions[text]; known != nil {
+		return known, nil
+	}
+	x, err := newExpression(text)
+	if err == nil {
+		c.expressions[text] = x
+	}
+	return x, err
+}
+
+// readsOf finds the fields that an expression reads. A local variable with the name of one of the objects or of the request counts as that.
+func (x *expression) readsOf(ast *cel.Ast) {
+	x.readsOld = len(identifiers(ast, oldObjectVariable)) > 0
 	for _, e := range identifiers(ast, objectVariable, oldObjectVariable) {
 		field := selected(e)
 		if len(field) > 0 && field[0].Name == "metadata" {
-			c.reads = max(c.reads, readsMetadata)
+			x.reads = max(x.reads, readsMetadata)
 			continue
 		}
-		c.reads, c.fields = readsObject, append(c.fields, field)
+		x.reads, x.fields = readsObject, append(x.fields, field)
 	}
+	readsAll := false
+	for _, e := range identifiers(ast, requestVariable) {
+		x.readsFields = true
+		if field := selected(e); len(field) > 0 {
+			x.requestFields = append(x.requestFields, field[0].Name)
+		} else {
+			readsAll = true
+		}
+	}
+	if readsAll {
+		x.requestFields = nil
+	}
+	x.loops = len(celast.MatchDescendants(celast.NavigateAST(ast.NativeRep()), celast.KindMatcher(celast.ComprehensionKind))) > 0
+}
+
+// readsField reports whether the expression may read a field of the request.
+func (x *expression) readsField(name string) bool {
+	return x.readsFields && (len(x.requestFields) == 0 || slices.Contains(x.requestFields, name))
+}
+
+// holds evaluates the expression. An expression without loops ends soon, and needs no context.
+func (x *expression) holds(ctx context.Context, in *input) (bool, error) {
+	if x.loops {
+		return evalBool(ctx, x.program, in)
+	}
+	out, _, err := x.program.Eval(in)
+	return boolOf(out, err)
 }
 
 // identifiers returns the places in an expression where one of the names occurs.
@@ -99,30 +148,6 @@ func selected(e celast.NavigableExpr) fieldpath.Pattern {
 		}
 		e = parent
 	}
-}
-
-// matches reports whether the set applies. It is false only if a condition is false; an error elsewhere does not change that. A condition
-// that reads more of the object than the request shows counts as true, because it would read another value. If only conditions that read
-// the object are false, the set still holds for changes of owners, because such a change takes effect in the next apply of another
-// manager, with another object.
-func (u *uncoveredSet) matches(ctx context.Context, input map[string]any, shown view) (Extent, bool, error) {
-	var extent Extent
-	var failure error
-	for i := range u.conditions {
-		if !shown.shows(&u.conditions[i]) {
-			continue
-		}
-		holds, err := evalBool(ctx, u.conditions[i].program, input)
-		switch {
-		case err != nil:
-			failure = err
-		case !holds && u.conditions[i].reads == readsRequest:
-			return Extent{}, false, nil
-		case !holds:
-			extent.OwnersOnly = true
-		}
-	}
-	return extent, true, failure
 }
 
 // reads returns the largest part that any of the conditions reads.

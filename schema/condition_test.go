@@ -45,14 +45,24 @@ func compileFew(t *testing.T, documents ...string) (*schema.Schema, []error) {
 
 // bodyOf is a request of alice in the namespace shop, with a body of a kind.
 func bodyOf(kind metav1.GroupVersionKind, labels map[string]any) schema.Request {
-	return requestOf(kind, schema.Variables{
+	return requestOf(kind, variables{
 		Request: map[string]any{"userInfo": map[string]any{"username": "alice"}, "namespace": "shop"},
 		Object:  map[string]any{"metadata": map[string]any{"name": "web", "labels": labels}},
 	})
 }
 
-func requestOf(kind metav1.GroupVersionKind, variables schema.Variables) schema.Request {
-	return schema.Request{Kind: runtimeschema.GroupVersionKind(kind), Variables: func() (schema.Variables, error) { return variables, nil }}
+// variables are the input of match conditions.
+type variables struct {
+	Request           map[string]any
+	Object, OldObject any
+}
+
+func requestOf(kind metav1.GroupVersionKind, v variables) schema.Request {
+	return schema.Request{
+		Kind:    runtimeschema.GroupVersionKind(kind),
+		Fields:  func() (map[string]any, error) { return v.Request, nil },
+		Objects: func() (any, any, error) { return v.Object, v.OldObject, nil },
+	}
 }
 
 // A match condition that reads the object counts as true if the body is another object.
@@ -330,9 +340,9 @@ func TestC2_AConditionOnChangesHoldsForChangesOfStoredObjects(t *testing.T) {
 				kind metav1.GroupVersionKind
 				want bool
 			}{{pods, pod, c.created}, {podBinding, binding, c.bound}, {bindings, binding, c.bound}} {
-				variables, _ := bodyOf(at.kind, nil).Variables()
-				variables.Request["operation"] = "CREATE"
-				request := requestOf(at.kind, variables)
+				request := bodyOf(at.kind, nil)
+				fields, _ := request.Fields()
+				fields["operation"] = "CREATE"
 				got, err := s.Uncovered(t.Context(), at.ref, request)
 				if holds := len(got.ForValues()) == 1; err != nil || holds != at.want {
 					t.Errorf("%v: it holds: %t, %v; want %t", at.ref, holds, err, at.want)
@@ -353,7 +363,7 @@ func TestC2_AConditionOnAScaleSeesTheReplicas(t *testing.T) {
 	scale := runtimeschema.GroupVersionKind{Group: "autoscaling", Version: "v1", Kind: "Scale"}
 	replicas := func(n int64) any { return map[string]any{"spec": map[string]any{"replicas": n}} }
 	for now, want := range map[int64]schema.Extent{0: {}, 1: {}, 2: {OwnersOnly: true}} {
-		request := requestOf(metav1.GroupVersionKind(scale), schema.Variables{Object: replicas(now), OldObject: replicas(0)})
+		request := requestOf(metav1.GroupVersionKind(scale), variables{Object: replicas(now), OldObject: replicas(0)})
 		got, err := s.Uncovered(t.Context(), ref, request)
 		if extent, holds := got[all(t, "granular:scale")]; err != nil || !holds || extent != want {
 			t.Errorf("%d replicas: %v, %v; want %v", now, got, err, want)

@@ -35,10 +35,12 @@ func (s *Schema) OnTemplates(spec *v1alpha1.UncoveredPermissionSetSpec) []Templa
 	}
 	var asked []verbs.Verb
 	for _, text := range spec.UncoveredPermissions {
-		if v, err := verbs.Parse(text); err == nil && pod.Root.mayAsk(v) {
+		if v, err := verbs.Parse(text); err == nil {
 			asked = append(asked, v)
 		}
 	}
+	places := placesOf(asked)
+	asked = slices.DeleteFunc(asked, func(v verbs.Verb) bool { return !places[v.WithoutParameter()].has(pod.Root) })
 	var out []TemplateBarrier
 	for _, t := range s.templated {
 		k := s.kinds[t.kind]
@@ -48,7 +50,7 @@ func (s *Schema) OnTemplates(spec *v1alpha1.UncoveredPermissionSetSpec) []Templa
 		named := set.covers(ResourceRef{Group: t.resource.Group, Version: t.kind.Version, Resource: t.resource.Resource})
 		found := map[verbs.Verb]bool{}
 		for _, v := range asked {
-			w := &templateWalk{verb: v, named: named, seen: map[pairing]bool{}, found: found}
+			w := &templateWalk{verb: v, named: named, places: places[v.WithoutParameter()], seen: map[pairing]bool{}, found: found}
 			w.enter(pod.Root, k.Root, above{})
 		}
 		at := slices.IndexFunc(out, func(b TemplateBarrier) bool { return b.GroupResource == t.resource })

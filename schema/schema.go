@@ -19,6 +19,8 @@ type Schema struct {
 	kinds     map[runtimeschema.GroupVersionKind]*Kind
 	failed    map[runtimeschema.GroupVersionKind]error
 	uncovered []uncoveredSet
+	// applicable are the sets by the requests for which they may hold.
+	applicable applicable
 	// landscape is nil if there are no sets.
 	landscape *landscape
 	// bodies are the trees of request bodies that write a part of an object of another kind. failedBodies are those for which the tree of
@@ -146,6 +148,21 @@ func (s VerbSet) Add(v verbs.Verb, e Extent) {
 	}
 	out.StatusValues = out.limited() && (was.StatusValues || e.StatusValues)
 	s[v] = out
+}
+
+// Plus returns the barriers of both sets. A verb of both holds for the changes of both extents. Neither set changes.
+func (s VerbSet) Plus(others VerbSet) VerbSet {
+	switch {
+	case len(others) == 0:
+		return s
+	case len(s) == 0:
+		return others
+	}
+	out := maps.Clone(s)
+	for v, e := range others {
+		out.Add(v, e)
+	}
+	return out
 }
 
 // limited reports whether the barrier does not hold for changes of values outside the status.

@@ -14,8 +14,41 @@ type templateWalk struct {
 	// named means that the set names the resource too, so that its verb is a barrier already at and below a field of the template that
 	// has the verb.
 	named bool
-	seen  map[pairing]bool
-	found map[verbs.Verb]bool
+	// places are the fields of Pods at and below which the verb may be. The walk leaves out all others.
+	places *places
+	seen   map[pairing]bool
+	found  map[verbs.Verb]bool
+}
+
+// places finds the nodes at or below which a permission has a verb, whatever its parameter is.
+type places struct {
+	verb  verbs.Verb
+	known map[*Node]bool
+}
+
+// placesOf returns the places of each verb, without its parameter.
+func placesOf(all []verbs.Verb) map[verbs.Verb]*places {
+	out := map[verbs.Verb]*places{}
+	for _, v := range all {
+		if base := v.WithoutParameter(); out[base] == nil {
+			out[base] = &places{verb: base, known: map[*Node]bool{}}
+		}
+	}
+	return out
+}
+
+// has reports whether a node is one of the places. Of nodes that contain themselves it may say so although they are not.
+func (p *places) has(n *Node) bool {
+	if has, known := p.known[n]; known {
+		return has
+	}
+	p.known[n] = true
+	has := slices.ContainsFunc(n.permissions, func(is *Permission) bool { return is.verb == p.verb })
+	for _, child := range n.Children() {
+		has = has || p.has(child)
+	}
+	p.known[n] = has
+	return has
 }
 
 // pairing is everything that the verbs found at and below a field of Pods and the field that becomes it depend on.
@@ -49,15 +82,6 @@ func (w *templateWalk) below(n *Node, a above) above {
 		}
 	}
 	return a
-}
-
-// mayAsk reports whether a change at or below a node may need a verb.
-func (n *Node) mayAsk(v verbs.Verb) bool {
-	found := v == verbs.All()
-	walk(n, nil, map[*Node]bool{}, func(_ fieldpath.Pattern, n *Node) {
-		found = found || slices.ContainsFunc(n.permissions, func(p *Permission) bool { return p.MayBe(v) })
-	})
-	return found
 }
 
 // enter finds the fields that become parts of Pods at and below a node.
@@ -103,20 +127,20 @@ func (w *templateWalk) derive(pod, n *Node, a above) {
 			within, at = w.below(at, within), at.below(step)
 		}
 		if has {
-			found, key := around(pod, d, w.verb)
+			found, key := w.around(pod, d)
 			w.compare(found, at, within, key)
 		}
 	}
 }
 
-// around returns the permissions at, above and below a derived field that may have a verb, without those that are above both fields: these
+// around returns the permissions at, above and below a derived field that may have the verb, without those that are above both fields: these
 // are above both in a template too. It also returns the key of the map that the field is in, if any.
-func around(n *Node, d derivation, v verbs.Verb) ([]*Permission, mapKey) {
+func (w *templateWalk) around(n *Node, d derivation) ([]*Permission, mapKey) {
 	var out []*Permission
 	var key mapKey
 	add := func(n *Node) {
 		for _, p := range n.permissions {
-			if p.MayBe(v) {
+			if p.MayBe(w.verb) {
 				out = append(out, p)
 			}
 		}
@@ -125,7 +149,7 @@ func around(n *Node, d derivation, v verbs.Verb) ([]*Permission, mapKey) {
 		if n.mapping != nil && !step.Any && !n.mapping.IsField(step.Name) {
 			key = mapKey{name: step.Name, pod: n.emits}
 		}
-		if n = n.below(step); n == nil {
+		if n = n.below(step); n == nil || !w.places.has(n) {
 			return out, key
 		}
 		if i >= d.shared() {
@@ -142,7 +166,7 @@ func around(n *Node, d derivation, v verbs.Verb) ([]*Permission, mapKey) {
 // for.
 func (w *templateWalk) pair(pod, template *Node, a above, key mapKey) {
 	at := pairing{pod, template, a, key}
-	if pod == unknown || w.seen[at] {
+	if pod == unknown || !w.places.has(pod) || w.seen[at] {
 		return
 	}
 	w.seen[at] = true

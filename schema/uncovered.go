@@ -4,12 +4,10 @@ import (
 	"context"
 	"fmt"
 	"iter"
-	"maps"
 	"slices"
 	"strings"
 
 	runtimeschema "k8s.io/apimachinery/pkg/runtime/schema"
-	utilerrors "k8s.io/apimachinery/pkg/util/errors"
 
 	"github.com/fieldperm/fieldperm/api/v1alpha1"
 	"github.com/fieldperm/fieldperm/schema/endpoint"
@@ -27,31 +25,11 @@ type Request struct {
 	Kind runtimeschema.GroupVersionKind
 	// SentAs is the kind in which the client sent the body, nil if it is not known.
 	SentAs *runtimeschema.GroupVersionKind
-	// Variables returns the input of match conditions. If it returns an error, all conditions count as true. It is called only if a set
-	// has conditions. nil means that there is no input.
-	Variables func() (Variables, error)
-}
-
-// Variables are the request, the object and the old object for match conditions, as decoded JSON with int64 and float64 for numbers. The
-// evaluation does not change them.
-type Variables struct {
-	Request           map[string]any
-	Object, OldObject any
-}
-
-// input returns the variables by the names that conditions use.
-func (r *Request) input() (map[string]any, error) {
-	if r.Variables == nil {
-		return map[string]any{}, nil
-	}
-	v, err := r.Variables()
-	if err != nil {
-		return map[string]any{}, err
-	}
-	if v.Request == nil {
-		v.Request = map[string]any{}
-	}
-	return map[string]any{requestVariable: v.Request, objectVariable: v.Object, oldObjectVariable: v.OldObject}, nil
+	// Fields returns the fields of the request, and Objects the new and the old object, nil for an absent one, all as decoded JSON with
+	// int64 and float64 for numbers. The evaluation does not change them. If one of them returns an error, all conditions that read its
+	// result count as true. Each is called only if a condition reads its result. nil means that there is no such input.
+	Fields  func() (map[string]any, error)
+	Objects func() (object, oldObject any, err error)
 }
 
 type uncoveredSet struct {
@@ -73,76 +51,17 @@ type uncoveredSet struct {
 // of the endpoint.
 // A match condition counts as true if it fails, if the context ends, or if it reads an object that the request does not show. Some
 // requests change a stored object that they do not show; they are matched twice, with their own operation and as an UPDATE. The error is
-// for the log only.
+// for the log only. Callers must not change the result.
 func (s *Schema) Uncovered(ctx context.Context, ref ResourceRef, request Request) (VerbSet, error) {
-	return s.matching(ctx, ref, request, func(set *uncoveredSet) bool { return set.denies() })
+	return s.matching(ctx, ref, request, v1alpha1.ValidationDeny)
 }
 
 // Tried is Uncovered for the sets that have an action and do not refuse writes.
 func (s *Schema) Tried(ctx context.Context, ref ResourceRef, request Request, action v1alpha1.ValidationAction) (VerbSet, error) {
-	return s.matching(ctx, ref, request, func(set *uncoveredSet) bool { return !set.denies() && slices.Contains(set.actions, action) })
+	return s.matching(ctx, ref, request, action)
 }
 
 func (u *uncoveredSet) denies() bool { return len(u.actions) == 0 }
-
-// matching returns the verbs of the sets that match a request and for which counts is true.
-func (s *Schema) matching(ctx context.Context, ref ResourceRef, request Request, counts func(*uncoveredSet) bool) (VerbSet, error) {
-	if len(s.uncovered) == 0 {
-		return nil, nil
-	}
-	var out VerbSet
-	var input map[string]any
-	var errs []error
-	hold := func(set *uncoveredSet, input map[string]any, to Extent) {
-		extent, matches, err := set.matches(ctx, input, s.shown(set, ref, &request))
-		if err != nil {
-			errs = append(errs, fmt.Errorf("%s: %w", set.source, err))
-		}
-		if !matches {
-			return
-		}
-		// A condition that is false for the object takes the values in the status out, too.
-		to.StatusValues = to.StatusValues && !extent.OwnersOnly
-		extent.StatusOnly, extent.OwnersOnly, extent.StatusValues = to.StatusOnly, extent.OwnersOnly || to.OwnersOnly, to.StatusValues
-		if out == nil {
-			out = VerbSet{}
-		}
-		for v := range set.verbs {
-			out.Add(v, extent)
-		}
-	}
-	unseen := changesUnseen(ref)
-	for i := range s.uncovered {
-		set := &s.uncovered[i]
-		if !counts(set) {
-			continue
-		}
-		covers, parts := set.coversAny(ref), set.parts(ref)
-		if !covers && len(parts) == 0 {
-			continue
-		}
-		if len(set.conditions) > 0 && input == nil {
-			var err error
-			// Without input every condition fails and counts as true, so every set holds.
-			if input, err = request.input(); err != nil {
-				errs = append(errs, err)
-			}
-		}
-		if covers {
-			hold(set, input, Extent{})
-		}
-		if covers && unseen && len(set.conditions) > 0 {
-			hold(set, asUpdate(input), Extent{})
-		}
-		if covers && len(set.conditions) == 0 {
-			continue
-		}
-		for _, part := range parts {
-			hold(set, at(input, part), Extent{StatusOnly: part == status, OwnersOnly: part != status, StatusValues: part == status && s.storesStatus(ref)})
-		}
-	}
-	return out, utilerrors.NewAggregate(errs)
-}
 
 // storesStatus reports whether a write of the object may change the stored status: a write of a custom resource through a version without
 // the subresource status, or through a lossy version, whose status the API server stores in place of the whole one; and the creation of a
@@ -156,30 +75,6 @@ func (s *Schema) storesStatus(ref ResourceRef) bool {
 	}
 	at := runtimeschema.GroupResource{Group: ref.Group, Resource: ref.Resource}
 	return s.landscape.statusInside[at] || slices.ContainsFunc(s.landscape.kinds[at], (*Kind).Lossy)
-}
-
-// at returns the input of conditions for the same request at a subresource, because a write of the object can also change owners of what
-// the subresource writes.
-func at(input map[string]any, subresource string) map[string]any {
-	return withRequest(input, map[string]any{"subResource": subresource, "requestSubResource": subresource})
-}
-
-// asUpdate returns the input of conditions for a request that is CREATE to admission and changes a stored object.
-func asUpdate(input map[string]any) map[string]any {
-	return withRequest(input, map[string]any{"operation": "UPDATE"})
-}
-
-// withRequest returns the input of conditions with other fields of the request.
-func withRequest(input, fields map[string]any) map[string]any {
-	request, ok := input[requestVariable].(map[string]any)
-	if !ok {
-		return input
-	}
-	out := maps.Clone(input)
-	request = maps.Clone(request)
-	maps.Copy(request, fields)
-	out[requestVariable] = request
-	return out
 }
 
 // coversAny reports whether the set covers the endpoint under any of its names.
@@ -290,13 +185,13 @@ func (c *compiler) uncovered(s *Schema) []uncoveredSet {
 				}
 			}
 		}
-		for j, condition := range d.Set.Spec.MatchConditions {
-			compiled, err := newCondition(condition.Name, condition.Expression)
+		for j, match := range d.Set.Spec.MatchConditions {
+			compiled, err := c.expression(match.Expression)
 			if err != nil {
-				b.report(false, fmt.Sprintf("/spec/matchConditions/%d/expression", j), "match condition %q: %v", condition.Name, err)
+				b.report(false, fmt.Sprintf("/spec/matchConditions/%d/expression", j), "match condition %q: %v", match.Name, err)
 				continue
 			}
-			set.conditions = append(set.conditions, compiled)
+			set.conditions = append(set.conditions, condition{match.Name, compiled})
 		}
 		if len(d.Set.Spec.UncoveredPermissions) == 0 {
 			b.report(false, "/spec/uncoveredPermissions", "the set is empty: name the verbs that are uncovered")

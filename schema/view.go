@@ -19,22 +19,18 @@ type view struct {
 }
 
 // shows reports whether the request shows everything that a condition reads.
-func (v view) shows(c *condition) bool {
-	return c.reads <= v.reads && !(v.unseen && c.readsOld) && !slices.ContainsFunc(v.kinds, func(k *Kind) bool { return slices.ContainsFunc(c.fields, k.isUnlike) })
+func (v view) shows(x *expression) bool {
+	return x.reads <= v.reads && !(v.unseen && x.readsOld) && !slices.ContainsFunc(v.kinds, func(k *Kind) bool { return slices.ContainsFunc(x.fields, k.isUnlike) })
 }
 
-// shown returns the view that a request gives of the object of a set.
-func (s *Schema) shown(u *uncoveredSet, ref ResourceRef, request *Request) view {
-	if u.reads() == readsRequest || !u.showsObject(ref, request.Kind.GroupKind()) {
+// shown returns the view that requests of a shape give of the object of a set.
+func (s *Schema) shown(u *uncoveredSet, shape shapeOfRequest) view {
+	if u.reads() == readsRequest || !u.showsObject(shape.ref, shape.kind.GroupKind()) {
 		return view{}
 	}
-	kinds := []runtimeschema.GroupVersionKind{request.Kind}
-	if request.SentAs != nil {
-		kinds = append(kinds, *request.SentAs)
-	}
-	out := view{reads: readsObject, unseen: changesUnseen(ref)}
-	for _, gvk := range kinds {
-		k, err := s.KindFor(gvk, ref)
+	out := view{reads: readsObject, unseen: changesUnseen(shape.ref)}
+	for _, gvk := range []runtimeschema.GroupVersionKind{shape.kind, shape.sentAs} {
+		k, err := s.KindFor(gvk, shape.ref)
 		if err != nil {
 			return view{}
 		}
@@ -60,7 +56,7 @@ func (k *Kind) shows() reads {
 // isShownIn reports whether a version shows the fields that the conditions of the set read.
 func (u *uncoveredSet) isShownIn(k *Kind) bool {
 	v := view{reads: k.shows(), kinds: []*Kind{k}}
-	return !slices.ContainsFunc(u.conditions, func(c condition) bool { return !v.shows(&c) })
+	return !slices.ContainsFunc(u.conditions, func(c condition) bool { return !v.shows(c.expression) })
 }
 
 // isUnlike reports whether a field of a match condition is different in another version.

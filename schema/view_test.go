@@ -63,9 +63,8 @@ func TestC2_AConditionOnAFieldThatDiffersInAnotherVersion(t *testing.T) {
 			for _, version := range both {
 				kind := metav1.GroupVersionKind{Group: "example.com", Version: version, Kind: "Box"}
 				object := map[string]any{"metadata": map[string]any{"name": "x"}, "spec": map[string]any{"size": int64(2)}}
-				variables, _ := bodyOf(kind, nil).Variables()
-				variables.Object, variables.OldObject = object, object
-				request := requestOf(kind, variables)
+				request := bodyOf(kind, nil)
+				request.Objects = func() (any, any, error) { return object, object, nil }
 				set, err := s.Uncovered(t.Context(), schema.ResourceRef{Group: "example.com", Version: version, Resource: "boxes"}, request)
 				if err != nil {
 					t.Fatal(err)

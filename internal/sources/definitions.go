@@ -57,8 +57,9 @@ type identity struct {
 	served     bool
 }
 
-// read updates the definitions and reports whether any changed. The API server accepts a definition in a group that it has built
-// in, but does not serve it.
+// read updates the definitions and reports whether any changed that is served, or was before. The others have no documents: an API server
+// that is busy may take minutes to accept a definition, and to compile all others meanwhile would only delay it. The API server accepts a
+// definition in a group that it has built in, but does not serve it.
 func (d *definitions) read(services *allowlist.Services) (bool, error) {
 	list, err := d.list()
 	if err != nil {
@@ -96,12 +97,12 @@ func (d *definitions) read(services *allowlist.Services) (bool, error) {
 			next.good = before.good
 		}
 		d.known[name] = next
-		changed = true
+		changed = changed || id.served || before != nil && before.identity.served
 	}
-	for name := range d.known {
+	for name, one := range d.known {
 		if !seen[name] {
 			delete(d.known, name)
-			changed = true
+			changed = changed || one.identity.served
 		}
 	}
 	return changed, nil

@@ -186,26 +186,38 @@ func (l *Live) Refresh(ctx context.Context) error {
 }
 
 func (l *Live) refresh(ctx context.Context) error {
-	attempt, cancel := context.WithTimeout(ctx, attemptTimeout)
-	defer cancel()
 	live := l.Schema() != nil
 	if !live && l.config.Synced != nil && !l.config.Synced() {
 		return errors.New("custom resource definitions: are not listed yet: see that fieldperm may list and watch them")
 	}
+	if live {
+		// What the informers have does not wait for an API server that is busy. The second reading below returns the error.
+		if changed, _ := l.readInformed(ctx); changed {
+			l.compile(ctx)
+		}
+	}
+	attempt, cancel := context.WithTimeout(ctx, attemptTimeout)
+	defer cancel()
 	types, typesErr := l.readTypes(attempt)
 	if typesErr != nil && !live {
 		return typesErr
 	}
-	custom, customErr := l.definitions.read(&l.services)
-	objects, objectsErr := l.objects.read(ctx)
-	err := errors.Join(typesErr, customErr, objectsErr)
+	informed, informedErr := l.readInformed(ctx)
+	err := errors.Join(typesErr, informedErr)
 	if err != nil && !live {
 		return err
 	}
-	if types || custom || objects || !live {
+	if types || informed || !live {
 		l.compile(ctx)
 	}
 	return err
+}
+
+// readInformed reads the definitions and objects from the informers, and reports whether any changed.
+func (l *Live) readInformed(ctx context.Context) (bool, error) {
+	custom, customErr := l.definitions.read(&l.services)
+	objects, objectsErr := l.objects.read(ctx)
+	return custom || objects, errors.Join(customErr, objectsErr)
 }
 
 // readTypes reads first which server serves each group, and then the published documents. In this order, a document of another

@@ -29,9 +29,14 @@ type world struct {
 	services    allowlist.Services
 	definitions []*unstructured.Unstructured
 	fetched     int
+	// asked is called whenever the index of documents is asked for, unless it is nil.
+	asked func()
 }
 
 func (w *world) PathsWithContext(context.Context) (map[string]openapi.GroupVersionWithContext, error) {
+	if w.asked != nil {
+		w.asked()
+	}
 	return w.paths, w.pathsErr
 }
 

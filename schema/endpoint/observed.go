@@ -110,8 +110,8 @@ func decode(content []byte) (*index, error) {
 // APIServer returns the version of the observed API server.
 func APIServer() string { return observed().APIServer }
 
-// All returns the endpoints of built-in resources, sorted by group, resource and subresource.
-func All() []Endpoint { return slices.Clone(observed().Endpoints) }
+// All returns the endpoints of built-in resources, sorted by group, resource and subresource. Callers must not change them.
+func All() []Endpoint { return slices.Clip(observed().Endpoints) }
 
 // Custom returns the endpoints that a custom resource can have, with "*" as Resource and SpecReplicas as the path of its replicas.
 func Custom() []Endpoint { return slices.Clone(observed().Custom) }

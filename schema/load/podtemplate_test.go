@@ -170,12 +170,13 @@ func TestC8_ASetAboutPodsHoldsInTemplates(t *testing.T) {
 				spec += `, matchConditions: [{name: c, expression: "` + c.more + `"}]`
 			}
 			s := compileBuiltIn(t, "apiVersion: fieldperm.dev/v1alpha1\nkind: UncoveredPermissionSet\nmetadata: {name: x}\nspec: "+spec+"}\n")
-			request := schema.Request{Kind: gvk("apps", "v1", "Deployment"), Variables: func() (schema.Variables, error) {
-				return schema.Variables{
-					Request: map[string]any{"userInfo": map[string]any{"username": "ann"}, "resource": map[string]any{"resource": "deployments"}},
-					Object:  map[string]any{"metadata": map[string]any{"name": "web"}},
-				}, nil
-			}}
+			request := schema.Request{
+				Kind: gvk("apps", "v1", "Deployment"),
+				Fields: func() (map[string]any, error) {
+					return map[string]any{"userInfo": map[string]any{"username": "ann"}, "resource": map[string]any{"resource": "deployments"}}, nil
+				},
+				Objects: func() (any, any, error) { return map[string]any{"metadata": map[string]any{"name": "web"}}, nil, nil },
+			}
 			got, err := s.Uncovered(t.Context(), schema.ResourceRef{Group: "apps", Version: "v1", Resource: "deployments"}, request)
 			if err != nil {
 				t.Fatal(err)

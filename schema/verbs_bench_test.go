@@ -1,0 +1,40 @@
+package schema_test
+
+import (
+	"fmt"
+	"strings"
+	"testing"
+
+	"github.com/fieldperm/fieldperm/schema"
+	"github.com/fieldperm/fieldperm/schema/load"
+)
+
+// BenchmarkCompileSetOnPods compiles the built-in kinds with a set of 256 verbs about Pods: labels, images and all verbs that Pods have.
+// none is the same without the set.
+func BenchmarkCompileSetOnPods(b *testing.B) {
+	docs, err := builtIn()
+	if err != nil {
+		b.Fatal(err)
+	}
+	var texts []string
+	for i := range 128 {
+		texts = append(texts, fmt.Sprintf("'granular:label(example%d.com)', 'granular:image(c%d)'", i, i))
+	}
+	set, errs := load.Decode("set", []byte(setOf(strings.Join(texts, ", "), "{apiGroups: [''], resources: [pods]}", "")))
+	if len(errs) > 0 {
+		b.Fatal(errs)
+	}
+	for _, c := range []struct {
+		name string
+		docs schema.Documents
+	}{{"none", docs}, {"256 verbs", docs.Append(set)}} {
+		b.Run(c.name, func(b *testing.B) {
+			b.ReportAllocs()
+			for b.Loop() {
+				if _, errs := schema.Compile(c.docs); len(errs) > 0 {
+					b.Fatal(errs)
+				}
+			}
+		})
+	}
+}
