@@ -51,7 +51,7 @@ func (s *Server) endpoints() []endpoint {
 		return callers.authenticated(callers.webhooks(), cureCertificate, bounded(bytes.authorize, calls, question, next))
 	}
 	ask := func(next http.Handler) http.Handler {
-		return callers.authenticated(callers.people(), cureToken, bounded(bytes.questions, questions, question, next))
+		return callers.identified(callers.people(), cureToken, bounded(bytes.questions, questions, question, next))
 	}
 	public := s.options.AdmissionCallers == callersAny
 	called := func(next http.Handler) http.Handler {
