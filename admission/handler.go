@@ -71,8 +71,8 @@ func (h Handlers) serveReview(endpoint string, respond func(context.Context, *ex
 			return
 		}
 		defer in.Release()
-		ctx, cancel := x.context(about(in.Request)...)
-		defer cancel()
+		ctx := x.context(in.Request)
+		defer ctx.end()
 		respond(ctx, x, in)
 	})
 }
@@ -122,8 +122,8 @@ func (h Handlers) AuthorizeHandler(reviewer *AuthorizeReviewer) http.Handler {
 			x.refuse(err)
 			return
 		}
-		ctx, cancel := x.context()
-		defer cancel()
+		ctx := x.context(nil)
+		defer ctx.end()
 		log := klog.FromContext(ctx)
 		status, err := reviewer.Review(ctx, spec)
 		if err != nil {
@@ -177,10 +177,9 @@ func (x *exchange) readReview() (*DecodedReview, error) {
 	return in, nil
 }
 
-// context returns the context of a review, which ends before the API server gives up. Its logger has the endpoint and the values.
-func (x *exchange) context(values ...any) (context.Context, context.CancelFunc) {
-	ctx, cancel := context.WithTimeout(x.r.Context(), patience(x.r))
-	return klog.NewContext(ctx, klog.FromContext(ctx).WithValues(append([]any{"endpoint", x.endpoint}, values...)...)), cancel
+// context returns the context of a review. req is nil if the review is not of an admission request. The caller must end it.
+func (x *exchange) context(req *admissionv1.AdmissionRequest) *reviewContext {
+	return newReviewContext(x.r.Context(), patience(x.r), x.endpoint, req)
 }
 
 // about returns the log fields of a request. They contain no contents of objects and, above the API server's own level, no names of users.

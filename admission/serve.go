@@ -201,8 +201,8 @@ func (h Handlers) DialectHandler(reviewer *AuthorizeReviewer, d wire.Dialect) ht
 			x.refuse(badRequest("%w", err))
 			return
 		}
-		ctx, cancel := x.context()
-		defer cancel()
+		ctx := x.context(nil)
+		defer ctx.end()
 		decision, err := reviewer.Decide(ctx, spec)
 		x.answer(ctx, decision, err, func() ([]byte, error) { return d.AnswerReview(spec, decision, handles) })
 	})
@@ -227,8 +227,8 @@ func (h Handlers) ConditionsHandler(reviewer *Reviewer, d wire.Dialect) http.Han
 			x.refuse(errNoShare)
 			return
 		}
-		ctx, cancel := x.context()
-		defer cancel()
+		ctx := x.context(nil)
+		defer ctx.end()
 		decision, err := reviewer.Evaluate(ctx, asked.Decision, asked.Admission)
 		x.answer(ctx, decision, err, func() ([]byte, error) { return d.AnswerConditions(asked.Admission.UID, decision) })
 	})
