@@ -19,7 +19,10 @@ func (a *authorization) phaseOne() (authorizer.Authorizer, error) {
 	if err != nil {
 		return nil, err
 	}
-	webhooks := a.chain.Conditional()
+	return inPhaseOne(set, a.chain.Conditional())
+}
+
+func inPhaseOne(set *policies.Set, webhooks []union.NamedAuthorizer) (authorizer.Authorizer, error) {
 	switch {
 	case len(webhooks) == 0 && set.Empty():
 		return nil, nil
