@@ -5,7 +5,6 @@ import (
 	"sync"
 	"time"
 
-	"github.com/go-logr/logr"
 	admissionv1 "k8s.io/api/admission/v1"
 	"k8s.io/klog/v2"
 )
@@ -90,17 +89,17 @@ func (c *reviewContext) Err() error {
 
 // reviewLog is the logger of a review. Its lines are those of base with the fields of the review as values.
 type reviewLog struct {
-	base     logr.Logger
+	base     klog.Logger
 	endpoint string
 	// req is nil if the review is not of an admission request.
 	req *admissionv1.AdmissionRequest
 
 	once sync.Once
 	// inner is base for callers that are one call further away.
-	inner logr.LogSink
+	inner klog.LogSink
 }
 
-var _ logr.CallDepthLogSink = (*reviewLog)(nil)
+var _ klog.LogSink = (*reviewLog)(nil)
 
 func (l *reviewLog) fields() []any {
 	out := []any{"endpoint", l.endpoint}
@@ -111,35 +110,35 @@ func (l *reviewLog) fields() []any {
 }
 
 // Init does nothing: base is in use already.
-func (l *reviewLog) Init(logr.RuntimeInfo) {}
+func (l *reviewLog) Init(klog.RuntimeInfo) {}
 
-// Enabled implements logr.LogSink.
+// Enabled implements klog.LogSink.
 func (l *reviewLog) Enabled(level int) bool {
 	l.once.Do(func() { l.inner = l.base.WithCallDepth(1).GetSink() })
 	return l.inner.Enabled(level)
 }
 
-// Info implements logr.LogSink.
+// Info implements klog.LogSink.
 func (l *reviewLog) Info(level int, message string, more ...any) {
 	l.base.WithValues(l.fields()...).WithCallDepth(1).GetSink().Info(level, message, more...)
 }
 
-// Error implements logr.LogSink.
+// Error implements klog.LogSink.
 func (l *reviewLog) Error(err error, message string, more ...any) {
 	l.base.WithValues(l.fields()...).WithCallDepth(1).GetSink().Error(err, message, more...)
 }
 
-// WithValues implements logr.LogSink.
-func (l *reviewLog) WithValues(more ...any) logr.LogSink {
+// WithValues implements klog.LogSink.
+func (l *reviewLog) WithValues(more ...any) klog.LogSink {
 	return l.base.WithValues(l.fields()...).WithValues(more...).GetSink()
 }
 
-// WithName implements logr.LogSink.
-func (l *reviewLog) WithName(name string) logr.LogSink {
+// WithName implements klog.LogSink.
+func (l *reviewLog) WithName(name string) klog.LogSink {
 	return l.base.WithValues(l.fields()...).WithName(name).GetSink()
 }
 
-// WithCallDepth implements logr.CallDepthLogSink.
-func (l *reviewLog) WithCallDepth(depth int) logr.LogSink {
+// WithCallDepth is for loggers that skip calls.
+func (l *reviewLog) WithCallDepth(depth int) klog.LogSink {
 	return l.base.WithValues(l.fields()...).WithCallDepth(depth).GetSink()
 }

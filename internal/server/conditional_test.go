@@ -69,7 +69,7 @@ metadata: {name: own}
 spec:
   effect: Allow
   subjects: [{kind: User, name: alice}]
-  verbs: [update]
+  verbs: [update, patch]
   resources: [{apiGroups: [apps], resources: [deployments]}]
   condition: object.spec.replicas <= 5
 `))
