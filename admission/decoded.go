@@ -17,6 +17,8 @@ type DecodedReview struct {
 	// Request refers to the bytes of the body in its Object and OldObject.
 	Request *admissionv1.AdmissionRequest
 
+	// body is the memory of the bytes, nil if it belongs to the caller of Read.
+	body              *body
 	doc               *rawjson.Document
 	object, oldObject rawjson.Value
 	// known is the memory of a Request that decodeKnown decoded.
@@ -44,12 +46,16 @@ func FromRequest(req *admissionv1.AdmissionRequest) *DecodedReview {
 	return &DecodedReview{Request: req}
 }
 
-// Release frees the memory of the DecodedReview for reuse. The Request stays valid.
+// Release frees the memory of the DecodedReview for reuse. The Request stays valid, unless the DecodedReview owns its body: then its Object,
+// OldObject and Options are overwritten, and so is everything else that refers to the bytes of the body, such as requirements. No string does.
 func (r *DecodedReview) Release() {
 	if r.doc != nil {
 		r.doc.Release()
 	}
-	r.doc, r.object, r.oldObject = nil, rawjson.Value{}, rawjson.Value{}
+	if r.body != nil {
+		r.body.release()
+	}
+	r.body, r.doc, r.object, r.oldObject = nil, nil, rawjson.Value{}, rawjson.Value{}
 }
 
 func noReview(err error) error {

@@ -39,7 +39,7 @@ type known struct {
 	dryRun   bool
 }
 
-// envelope decodes what is around the objects of a review. Its strings share memory.
+// envelope decodes what is around the objects of a review, and reviews without objects. Its strings share memory.
 type envelope struct {
 	review *DecodedReview
 	texts  rawjson.Texts
@@ -124,20 +124,26 @@ func (e *envelope) userInfo(v rawjson.Value, user *authenticationv1.UserInfo) bo
 			return text(e, v, &user.UID)
 		case 2:
 			return e.list(v, &user.Groups)
+		default:
+			return extra(e, v, &user.Extra)
 		}
-		if !v.IsObject() || v.Ambiguous() {
+	})
+}
+
+func extra[V ~[]string](e *envelope, v rawjson.Value, into *map[string]V) bool {
+	if !v.IsObject() || v.Ambiguous() {
+		return false
+	}
+	out := map[string]V{}
+	for m := v.Members(); m.Next(); {
+		var values []string
+		if !e.list(m.Value(), &values) {
 			return false
 		}
-		user.Extra = map[string]authenticationv1.ExtraValue{}
-		for m := v.Members(); m.Next(); {
-			var values []string
-			if !e.list(m.Value(), &values) {
-				return false
-			}
-			user.Extra[e.texts.Of(m.Name().Bytes())] = values
-		}
-		return true
-	})
+		out[e.texts.Of(m.Name().Bytes())] = values
+	}
+	*into = out
+	return true
 }
 
 // each calls take for every member of an object, with the index of its name in fields. It reports false if a name is not in fields,

@@ -2,21 +2,17 @@ package admission
 
 import (
 	"context"
-	"encoding/json"
 	"net/http"
+	"strings"
 	"time"
 
 	admissionv1 "k8s.io/api/admission/v1"
-	authorizationv1 "k8s.io/api/authorization/v1"
 	"k8s.io/klog/v2"
 
 	"github.com/fieldperm/fieldperm/fieldperm"
 )
 
-const (
-	admissionVersion     = "admission.k8s.io/v1"
-	authorizationVersion = "authorization.k8s.io/v1"
-)
+const admissionVersion = "admission.k8s.io/v1"
 
 // Outcome is the result of a review, for metrics.
 type Outcome string
@@ -75,8 +71,8 @@ func (h Handlers) serveReview(endpoint string, respond func(context.Context, *ex
 			return
 		}
 		defer in.Release()
-		ctx, cancel := x.context(about(in.Request)...)
-		defer cancel()
+		ctx := x.context(in.Request)
+		defer ctx.end()
 		respond(ctx, x, in)
 	})
 }
@@ -88,7 +84,9 @@ func (h Handlers) record(ctx context.Context, endpoint Endpoint, result *Result,
 		log.Error(err, "Review failed", "code", Code(err))
 		return OutcomeError, 0
 	}
-	log.V(4).Info("Reviewed", "allowed", result.Allowed, "mode", result.Mode, "changes", len(result.Requirements), "checks", len(result.Checks))
+	if log := log.V(4); log.Enabled() { // The values of a line take memory, also if it is not written.
+		log.Info("Reviewed", "allowed", result.Allowed, "mode", result.Mode, "changes", len(result.Requirements), "checks", len(result.Checks))
+	}
 	if h.Decided != nil {
 		h.Decided(endpoint, result.Mode, result.Allowed)
 	}
@@ -119,21 +117,21 @@ func (h Handlers) SchemaHandler(reviewer *SchemaReviewer) http.Handler {
 func (h Handlers) AuthorizeHandler(reviewer *AuthorizeReviewer) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		x := h.begin(w, r, "authorize")
-		var review authorizationv1.SubjectAccessReview
-		if err := readDocument(w, r, h.MaxBytes, &review, &review.TypeMeta, authorizationVersion, "SubjectAccessReview"); err != nil {
+		spec, err := readAccess(w, r, h.MaxBytes)
+		if err != nil {
 			x.refuse(err)
 			return
 		}
-		ctx, cancel := x.context()
-		defer cancel()
+		ctx := x.context(nil)
+		defer ctx.end()
 		log := klog.FromContext(ctx)
-		status, err := reviewer.Review(ctx, &review.Spec)
+		status, err := reviewer.Review(ctx, spec)
 		if err != nil {
 			x.fail(log, err)
 			return
 		}
-		review.Status = status
-		x.write(log, review)
+		answer, err := encodeAccess(status)
+		x.write(log, answer, err)
 		if status.Allowed {
 			x.observe(OutcomeAllowed, 1)
 		} else {
@@ -179,10 +177,9 @@ func (x *exchange) readReview() (*DecodedReview, error) {
 	return in, nil
 }
 
-// context returns the context of a review, which ends before the API server gives up. Its logger has the endpoint and the values.
-func (x *exchange) context(values ...any) (context.Context, context.CancelFunc) {
-	ctx, cancel := context.WithTimeout(x.r.Context(), patience(x.r))
-	return klog.NewContext(ctx, klog.FromContext(ctx).WithValues(append([]any{"endpoint", x.endpoint}, values...)...)), cancel
+// context returns the context of a review. req is nil if the review is not of an admission request. The caller must end it.
+func (x *exchange) context(req *admissionv1.AdmissionRequest) *reviewContext {
+	return newReviewContext(x.r.Context(), patience(x.r), x.endpoint, req)
 }
 
 // about returns the log fields of a request. They contain no contents of objects and, above the API server's own level, no names of users.
@@ -193,9 +190,8 @@ func about(req *admissionv1.AdmissionRequest) []any {
 // respond sends the response to an admission review. A nil response means that it is already sent.
 func (x *exchange) respond(ctx context.Context, response *admissionv1.AdmissionResponse, outcome Outcome, checks int) {
 	if response != nil {
-		answer := admissionv1.AdmissionReview{Response: response}
-		answer.APIVersion, answer.Kind = admissionVersion, "AdmissionReview"
-		x.write(klog.FromContext(ctx), answer)
+		answer, err := encodeReview(response)
+		x.write(klog.FromContext(ctx), answer, err)
 	}
 	x.observe(outcome, checks)
 }
@@ -206,15 +202,15 @@ func (x *exchange) refuse(err error) {
 	x.observe(OutcomeRefused, 0)
 }
 
-func (x *exchange) write(log klog.Logger, document any) {
-	body, err := json.Marshal(document)
+// write sends an answer, or says that it could not be encoded. net/http adds the length of a short one.
+func (x *exchange) write(log klog.Logger, answer []byte, err error) {
 	if err != nil {
 		log.Error(err, "Response cannot be encoded")
 		http.Error(x.w, "response cannot be encoded: report this as a fault of fieldperm", http.StatusInternalServerError)
 		return
 	}
 	x.w.Header().Set("Content-Type", "application/json")
-	if _, err := x.w.Write(body); err != nil {
+	if _, err := x.w.Write(answer); err != nil {
 		log.V(2).Info("Response was not read", "err", err)
 	}
 }
@@ -236,8 +232,17 @@ const (
 // patience returns how long the caller waits, less headStart. An API server sends the timeout of a webhook in the query.
 func patience(r *http.Request) time.Duration {
 	wait := defaultPatience
-	if d, err := time.ParseDuration(r.URL.Query().Get("timeout")); err == nil && d > 0 {
+	if d, err := time.ParseDuration(timeoutOf(r)); err == nil && d > 0 {
 		wait = min(d, maxPatience)
 	}
 	return max(wait-headStart, wait/2)
+}
+
+// timeoutOf returns the parameter timeout of a request, "" if there is none.
+func timeoutOf(r *http.Request) string {
+	// API servers send nothing else in the query, so that most queries need not be parsed.
+	if value, only := strings.CutPrefix(r.URL.RawQuery, "timeout="); only && !strings.ContainsAny(value, "&;%+") {
+		return value
+	}
+	return r.URL.Query().Get("timeout")
 }

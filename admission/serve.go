@@ -196,13 +196,13 @@ func (h Handlers) DialectHandler(reviewer *AuthorizeReviewer, d wire.Dialect) ht
 			x.refuse(err)
 			return
 		}
-		spec, handles, err := d.ReadReview(body)
+		spec, handles, err := d.ReadReview(body.bytes)
 		if err != nil {
 			x.refuse(badRequest("%w", err))
 			return
 		}
-		ctx, cancel := x.context()
-		defer cancel()
+		ctx := x.context(nil)
+		defer ctx.end()
 		decision, err := reviewer.Decide(ctx, spec)
 		x.answer(ctx, decision, err, func() ([]byte, error) { return d.AnswerReview(spec, decision, handles) })
 	})
@@ -218,7 +218,7 @@ func (h Handlers) ConditionsHandler(reviewer *Reviewer, d wire.Dialect) http.Han
 			x.refuse(err)
 			return
 		}
-		asked, err := d.ReadConditionsRequest(body)
+		asked, err := d.ReadConditionsRequest(body.bytes)
 		if err != nil {
 			x.refuse(badRequest("%w", err))
 			return
@@ -227,8 +227,8 @@ func (h Handlers) ConditionsHandler(reviewer *Reviewer, d wire.Dialect) http.Han
 			x.refuse(errNoShare)
 			return
 		}
-		ctx, cancel := x.context()
-		defer cancel()
+		ctx := x.context(nil)
+		defer ctx.end()
 		decision, err := reviewer.Evaluate(ctx, asked.Decision, asked.Admission)
 		x.answer(ctx, decision, err, func() ([]byte, error) { return d.AnswerConditions(asked.Admission.UID, decision) })
 	})
@@ -247,7 +247,8 @@ func (x *exchange) answer(ctx context.Context, decision authorizer.ConditionsAwa
 		x.fail(log, err)
 		return
 	}
-	x.write(log, json.RawMessage(body))
+	answer, err := json.Marshal(json.RawMessage(body))
+	x.write(log, answer, err)
 	switch {
 	case decision.IsDeny():
 		x.observe(OutcomeDenied, 0)

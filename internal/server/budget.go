@@ -23,8 +23,10 @@ type budget struct {
 	users          map[string]int64
 }
 
-// lease is the part of a budget that one request holds.
+// lease is the part of a budget that one request holds. It is also the context of the request.
 type lease struct {
+	context.Context
+
 	budget  *budget
 	bytes   int64
 	reserve bool
@@ -96,6 +98,14 @@ func (b *budget) held() int64 {
 
 type leaseKey struct{}
 
+// Value implements context.Context.
+func (l *lease) Value(key any) any {
+	if key == (leaseKey{}) {
+		return l
+	}
+	return l.Context.Value(key)
+}
+
 // handler refuses a request before it reads the body if the budget has not enough left. A body of unknown length counts as the
 // longest allowed one. kube-apiserver sends the request again after Retry-After until the webhook's timeout ends, and then treats
 // it as a failed call.
@@ -113,7 +123,8 @@ func (b *budget) handler(longest int64, refused func(), next http.Handler) http.
 			return
 		}
 		defer l.release()
-		next.ServeHTTP(w, r.WithContext(context.WithValue(r.Context(), leaseKey{}, l)))
+		l.Context = r.Context()
+		next.ServeHTTP(w, r.WithContext(l))
 	})
 }
 

@@ -83,9 +83,19 @@ func (c callers) people() authenticator.Request {
 	})
 }
 
-// authenticated passes a request on only if the authenticator accepts it, with the user in the context. The response to any other
-// request gives no reason; the log does.
+// authenticated passes a request on only if the authenticator accepts it. The response to any other request gives no reason; the log does.
 func (c callers) authenticated(who authenticator.Request, cure string, next http.Handler) http.Handler {
+	return c.accepted(who, cure, func(w http.ResponseWriter, r *http.Request, _ user.Info) { next.ServeHTTP(w, r) })
+}
+
+// identified is authenticated, with the user in the context.
+func (c callers) identified(who authenticator.Request, cure string, next http.Handler) http.Handler {
+	return c.accepted(who, cure, func(w http.ResponseWriter, r *http.Request, caller user.Info) {
+		next.ServeHTTP(w, r.WithContext(request.WithUser(r.Context(), caller)))
+	})
+}
+
+func (c callers) accepted(who authenticator.Request, cure string, next func(http.ResponseWriter, *http.Request, user.Info)) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		started := time.Now()
 		response, ok, err := who.AuthenticateRequest(r)
@@ -103,7 +113,7 @@ func (c callers) authenticated(who authenticator.Request, cure string, next http
 			http.Error(w, "caller is not authenticated: "+cure, http.StatusUnauthorized)
 			return
 		}
-		next.ServeHTTP(w, r.WithContext(request.WithUser(r.Context(), response.User)))
+		next(w, r, response.User)
 	})
 }
 

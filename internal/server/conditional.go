@@ -13,14 +13,20 @@ import (
 	"github.com/fieldperm/fieldperm/internal/shorten"
 )
 
-// phaseOne returns the authorizer of the authorization phase: policies, then webhooks that return conditions.
+// phaseOne returns the authorizer of the authorization phase: policies, then webhooks that return conditions. It returns nil if there are neither.
 func (a *authorization) phaseOne() (authorizer.Authorizer, error) {
-	set, err := a.schemas.authorizer()
+	set, err := a.schemas.policies.Set()
 	if err != nil {
 		return nil, err
 	}
-	webhooks := a.chain.Conditional()
-	if len(webhooks) == 0 {
+	return inPhaseOne(set, a.chain.Conditional())
+}
+
+func inPhaseOne(set *policies.Set, webhooks []union.NamedAuthorizer) (authorizer.Authorizer, error) {
+	switch {
+	case len(webhooks) == 0 && set.Empty():
+		return nil, nil
+	case len(webhooks) == 0:
 		return ofPolicies{set}, nil
 	}
 	return newFirstPhase(append([]union.NamedAuthorizer{{AuthorizerName: policies.Name, Authorizer: ofPolicies{set}}}, webhooks...))

@@ -7,8 +7,11 @@ import (
 	"testing"
 
 	"k8s.io/apimachinery/pkg/util/sets"
+	"k8s.io/apiserver/pkg/authentication/user"
 	"k8s.io/apiserver/pkg/authorization/authorizer"
 	"k8s.io/apiserver/pkg/authorization/union"
+
+	"github.com/fieldperm/fieldperm/internal/policies"
 )
 
 // TestP4_ADenyAfterAFailureHasItsError: in the authorization phase.
@@ -53,6 +56,50 @@ func TestK4_AnErrorOfAPolicyIsNoFailure(t *testing.T) {
 		})}.ConditionsAwareAuthorize(t.Context(), authorizer.AttributesRecord{})
 		if !got.PossibleDecisions().Equal(sets.New(want)) || got.Error() != nil || strings.Contains(got.Reason(), "no such key") != (want == authorizer.DecisionDeny) {
 			t.Errorf("%s, want %s", got, want)
+		}
+	}
+}
+
+// TestK3_PoliciesAndWebhooksAreAsked: only if there are neither, nothing is asked.
+func TestK3_PoliciesAndWebhooksAreAsked(t *testing.T) {
+	file := write(t, t.TempDir(), "policy.yaml", []byte(`
+apiVersion: fieldperm.dev/v1alpha1
+kind: ConditionalPolicy
+metadata: {name: own}
+spec:
+  effect: Allow
+  subjects: [{kind: User, name: alice}]
+  verbs: [update, patch]
+  resources: [{apiGroups: [apps], resources: [deployments]}]
+  condition: object.spec.replicas <= 5
+`))
+	some, _, err := policies.Files(t.Context(), []string{file})
+	if err != nil {
+		t.Fatal(err)
+	}
+	webhooks := []union.NamedAuthorizer{{AuthorizerName: "w", Authorizer: authorizer.AuthorizerFunc(func(context.Context, authorizer.Attributes) (authorizer.Decision, string, error) {
+		return authorizer.DecisionDeny, "the webhook", nil
+	})}}
+	alice := authorizer.AttributesRecord{User: &user.DefaultInfo{Name: "alice"}, Verb: "update", APIGroup: "apps", APIVersion: "v1", Resource: "deployments", ResourceRequest: true}
+	for name, c := range map[string]struct {
+		set      *policies.Set
+		webhooks []union.NamedAuthorizer
+		want     []authorizer.Decision
+	}{
+		"neither":  {nil, nil, nil},
+		"policies": {some, nil, []authorizer.Decision{authorizer.DecisionAllow}},
+		"webhooks": {nil, webhooks, []authorizer.Decision{authorizer.DecisionDeny}},
+	} {
+		got, err := inPhaseOne(c.set, c.webhooks)
+		if err != nil || (got == nil) != (c.want == nil) {
+			t.Errorf("%s: %v, %v", name, got, err)
+			continue
+		}
+		if got == nil {
+			continue
+		}
+		if d := got.ConditionsAwareAuthorize(t.Context(), alice); !d.PossibleDecisions().HasAll(c.want...) {
+			t.Errorf("%s: %s", name, d)
 		}
 	}
 }

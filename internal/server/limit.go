@@ -2,6 +2,7 @@ package server
 
 import (
 	"net/http"
+	"sync"
 	"time"
 )
 
@@ -25,9 +26,42 @@ func (l limit) handler(next http.Handler) http.Handler {
 			return
 		}
 		defer func() { <-l }()
-		// A slow sender must not occupy a place. Not every ResponseWriter has deadlines; those of the server do, so the error is
-		// ignored.
-		_ = http.NewResponseController(w).SetReadDeadline(time.Now().Add(bodyTimeout))
+		// A slow sender must not occupy a place.
+		reading := newBodyTimer(w)
+		defer reading.stop()
 		next.ServeHTTP(w, r)
 	})
+}
+
+// bodyTimer ends the reading of a request's body after bodyTimeout. A deadline that is set ahead would do the same, but with HTTP/2 the goroutine
+// that serves the whole connection has to wake up to set it, for each request.
+type bodyTimer struct {
+	timer *time.Timer
+
+	mu sync.Mutex
+	// response is nil after the request, when it must not be used any more.
+	response http.ResponseWriter
+}
+
+func newBodyTimer(w http.ResponseWriter) *bodyTimer {
+	t := &bodyTimer{response: w}
+	t.timer = time.AfterFunc(bodyTimeout, t.end)
+	return t
+}
+
+func (t *bodyTimer) end() {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	if t.response != nil {
+		// Not every ResponseWriter has deadlines; those of the server do, so the error is ignored.
+		_ = http.NewResponseController(t.response).SetReadDeadline(time.Unix(1, 0)) // It has passed.
+	}
+}
+
+// stop must be called before the handler returns.
+func (t *bodyTimer) stop() {
+	t.timer.Stop()
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	t.response = nil
 }

@@ -1,10 +1,14 @@
 package server
 
 import (
+	"errors"
+	"io"
 	"net/http"
 	"net/http/httptest"
+	"os"
 	"strings"
 	"testing"
+	"time"
 )
 
 func TestServe_RequestsAboveTheLimitAreRefusedUnread(t *testing.T) {
@@ -59,6 +63,69 @@ func TestP9_EveryRefusedQuestionIsCounted(t *testing.T) {
 		handler.ServeHTTP(httptest.NewRecorder(), httptest.NewRequest(http.MethodPost, "/admit/observed", http.NoBody))
 		if refused != 0 != want || want && refused != code {
 			t.Errorf("HTTP %d: refused %d", code, refused)
+		}
+	}
+}
+
+// slow is a ResponseWriter with a deadline.
+type slow struct {
+	http.ResponseWriter
+	ended int
+}
+
+func (s *slow) SetReadDeadline(at time.Time) error {
+	if at.Before(time.Now()) {
+		s.ended++
+	}
+	return nil
+}
+
+// TestServe_ATimerThatFiresLateTouchesNoResponse: net/http uses the memory of a response again after the request.
+func TestServe_ATimerThatFiresLateTouchesNoResponse(t *testing.T) {
+	w := &slow{ResponseWriter: httptest.NewRecorder()}
+	timer := newBodyTimer(w)
+	if timer.end(); w.ended != 1 {
+		t.Errorf("the reading of a slow body was ended %d times", w.ended)
+	}
+	timer.stop()
+	if timer.end(); w.ended != 1 {
+		t.Error("the response was used after the request")
+	}
+}
+
+// TestServe_ASlowSenderIsNotWaitedFor with both versions of HTTP.
+func TestServe_ASlowSenderIsNotWaitedFor(t *testing.T) {
+	for _, two := range []bool{false, true} {
+		read := make(chan error, 1)
+		server := httptest.NewUnstartedServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+			timer := newBodyTimer(w)
+			defer timer.stop()
+			first := make([]byte, 1)
+			if _, err := r.Body.Read(first); err != nil {
+				read <- err
+				return
+			}
+			go timer.end()
+			_, err := io.ReadAll(r.Body)
+			read <- err
+		}))
+		server.EnableHTTP2 = two
+		server.StartTLS()
+		t.Cleanup(server.Close)
+		body, sender := io.Pipe()
+		t.Cleanup(func() { sender.Close() })
+		go func() { _, _ = sender.Write([]byte("x")) }() // Nothing follows.
+		request, err := http.NewRequestWithContext(t.Context(), http.MethodPost, server.URL, body)
+		if err != nil {
+			t.Fatal(err)
+		}
+		go func() {
+			if response, err := server.Client().Do(request); err == nil {
+				response.Body.Close()
+			}
+		}()
+		if err := <-read; !errors.Is(err, os.ErrDeadlineExceeded) {
+			t.Errorf("HTTP/2 %t: %v", two, err)
 		}
 	}
 }

@@ -8,7 +8,6 @@ import (
 
 	admissionv1 "k8s.io/api/admission/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
-	"k8s.io/apiserver/pkg/authorization/authorizer"
 	"k8s.io/client-go/discovery"
 	"k8s.io/client-go/dynamic"
 	"k8s.io/client-go/dynamic/dynamicinformer"
@@ -110,12 +109,6 @@ func (s *schemas) conditional(write *admission.Write, then fieldperm.Authorizer)
 		return nil, err
 	}
 	return set.Conditional(write, then)
-}
-
-// authorizer returns the authorizer of policies for the authorization phase.
-func (s *schemas) authorizer() (authorizer.Authorizer, error) {
-	set, err := s.policies.Set()
-	return set, err
 }
 
 // barriers returns the policies that may deny a request, none while they are not known.
