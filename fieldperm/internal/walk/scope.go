@@ -261,8 +261,15 @@ func (d *Differ) Charge(s Scope, op change.Operation) {
 }
 
 func (d *Differ) require(path fieldpath.Path, op change.Operation, l line) {
+	if len(d.Out) == cap(d.Out) {
+		// Most parts that wait on the stack will be charged too.
+		d.reserve(max(len(d.Out), len(d.changed), 1))
+	}
 	d.Out = append(d.Out, change.Requirement{Path: path, Operation: op, Chain: l.chain, Barrier: l.barrier})
 }
+
+// reserve makes room for more requirements.
+func (d *Differ) reserve(more int) { d.Out = slices.Grow(d.Out, more) }
 
 // lines returns the line of the place in each tree.
 func (s *Scope) lines() []line { return append([]line{s.line}, s.others...) }

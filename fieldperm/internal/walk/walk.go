@@ -17,7 +17,7 @@ import (
 // request, besides the barriers of the schema. The caller releases the comparison when it no longer needs it.
 func New(ctx context.Context, kind *schema.Kind, uncovered schema.VerbSet, old, new rawjson.Value) *Differ {
 	d, _ := differs.Get().(*Differ)
-	*d = Differ{ctx: ctx, Kind: kind, all: uncovered, Create: old.IsAbsent(), Old: old, New: new, Out: d.Out[:0], changed: d.changed[:0]}
+	*d = Differ{ctx: ctx, Kind: kind, all: uncovered, Create: old.IsAbsent(), Old: old, New: new, Out: d.Out[:0], stack: stack{changed: d.changed[:0]}}
 	d.Same.Verbatim = !kind.ShownInFull()
 	d.startValues()
 	d.Root = d.enterRoot(kind, old, new)
@@ -25,7 +25,7 @@ func New(ctx context.Context, kind *schema.Kind, uncovered schema.VerbSet, old, 
 }
 
 // differs pools finished comparisons, so that the next one can reuse the stack of changes and the list of requirements.
-var differs = sync.Pool{New: func() any { return &Differ{changed: make([]pair, 0, 8)} }}
+var differs = sync.Pool{New: func() any { return &Differ{stack: stack{changed: make([]pair, 0, 8)}} }}
 
 // mostKept is the capacity of the largest stack and of the largest list that the pool keeps.
 const mostKept = 128
@@ -38,7 +38,7 @@ func (d *Differ) Release() {
 	}
 	clear(out)
 	clear(changed)
-	*d = Differ{Out: out[:0], changed: changed[:0]}
+	*d = Differ{Out: out[:0], stack: stack{changed: changed[:0]}}
 	differs.Put(d)
 }
 
@@ -69,8 +69,7 @@ type Differ struct {
 	chains []verbs.Verb
 	// chainBlock is the number of verbs of the last block of chains.
 	chainBlock int
-	// changed is a stack of the members that differ, for all levels of the walk.
-	changed []pair
+	stack
 	// defaults are the scanned default values of keys that the run has met.
 	defaults []keyDefault
 	owning
