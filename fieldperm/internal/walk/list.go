@@ -79,8 +79,8 @@ func (d *Differ) itemsInStep(keys []schema.Key, old, new rawjson.Value) (int, bo
 		return 0, false
 	}
 	d.enterLevel(old, rawjson.Value{})
-	x, y := old.Items(), new.Items()
-	for {
+	x, y, items := old.Items(), new.Items(), 0
+	for ; ; items++ {
 		more, others := x.Next(), y.Next()
 		if more != others {
 			return 0, false
@@ -103,7 +103,7 @@ func (d *Differ) itemsInStep(keys []schema.Key, old, new rawjson.Value) (int, bo
 	}
 	found := d.changed[d.level:]
 	for i := range found {
-		if !d.unique(keys, found[i].new, new) {
+		if items > 1 && !d.unique(keys, found[i].new, new) {
 			return 0, false
 		}
 	}

@@ -29,7 +29,9 @@ const (
 
 // enterLevel begins a level that consists of parts of two values. The caller stores changed before, for leave. Only one level is gathered at
 // a time.
-func (s *stack) enterLevel(old, new rawjson.Value) { s.level, s.sides = len(s.changed), [2]rawjson.Value{old, new} }
+func (s *stack) enterLevel(old, new rawjson.Value) {
+	s.level, s.sides = len(s.changed), [2]rawjson.Value{old, new}
+}
 
 // leave ends the levels that began after changed was stored.
 func (s *stack) leave(around []pair) {
