@@ -15,7 +15,7 @@ func (d *Differ) items(s Scope, old, new rawjson.Value) {
 		return
 	}
 	list := s.Node.List()
-	g := &grouping{d: d, keys: list.Keys(), bySum: map[uint64]int32{}}
+	g := d.group(list.Keys(), old, new)
 	// The groups are in the order of the new list, followed by the groups that only the old list has.
 	if !g.add(new, true) || !g.add(old, false) {
 		// D5: without valid keys, old and new items cannot be matched.

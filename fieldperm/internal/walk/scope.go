@@ -254,7 +254,7 @@ func (d *Differ) chargeInTrees(s *Scope, op change.Operation) {
 func (d *Differ) require(path fieldpath.Path, op change.Operation, l line) {
 	if len(d.Out) == cap(d.Out) {
 		// Most parts that wait on the stack will be charged too.
-		d.reserve(max(len(d.Out), len(d.changed), 1))
+		d.reserve(max(len(d.Out), d.waiting(), 1))
 	}
 	d.Out = append(d.Out, change.Requirement{Path: path, Operation: op, Chain: l.chain, Barrier: l.barrier})
 }

@@ -17,6 +17,8 @@ type stack struct {
 	// level is the index of the first part of the level that is being gathered. sides are the values it consists of.
 	level int
 	sides [2]rawjson.Value
+	// around is the number of parts in other blocks than changed, which wait for the levels below them.
+	around int
 	// spare is a block that no level uses.
 	spare []pair
 }
@@ -35,11 +37,17 @@ func (s *stack) enterLevel(old, new rawjson.Value) {
 
 // leave ends the levels that began after changed was stored.
 func (s *stack) leave(around []pair) {
-	if block := s.changed[:0]; cap(block) > cap(s.spare) && (cap(around) == 0 || &block[:1][0] != &around[:1][0]) {
-		s.spare = block
+	if block := s.changed[:0]; cap(block) > 0 && (cap(around) == 0 || &block[:1][0] != &around[:1][0]) {
+		s.around -= len(around)
+		if cap(block) > cap(s.spare) {
+			s.spare = block
+		}
 	}
 	s.changed = around
 }
+
+// waiting returns the number of parts on the stack.
+func (s *stack) waiting() int { return s.around + len(s.changed) }
 
 // push adds a part to the level.
 func (s *stack) push(p pair) {
@@ -60,6 +68,7 @@ func (s *stack) moveLevel() {
 	if s.spare = nil; cap(block) < size {
 		block = make([]pair, 0, size)
 	}
+	s.around += s.level
 	s.changed, s.level = append(block[:0], level...), 0
 }
 

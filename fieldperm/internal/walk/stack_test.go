@@ -14,6 +14,7 @@ func TestStack_LevelsKeepTheirParts(t *testing.T) {
 	d := &Differ{}
 	var level func(name string, depth int)
 	level = func(name string, depth int) {
+		before := d.waiting()
 		n := []int{0, 1, 2, 7, largestBlock / 4}[r.IntN(5-depth/3)]
 		around := d.changed
 		d.enterLevel(rawjson.Value{}, rawjson.Value{})
@@ -30,8 +31,8 @@ func TestStack_LevelsKeepTheirParts(t *testing.T) {
 			}
 		}
 		d.leave(around)
-		if n != 0 {
-			t.Fatalf("level %s lost %d parts", name, n)
+		if n != 0 || d.waiting() != before {
+			t.Fatalf("level %s lost %d parts, and %d wait instead of %d", name, n, d.waiting(), before)
 		}
 	}
 	for i := range 20 {
