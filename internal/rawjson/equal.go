@@ -15,11 +15,11 @@ import (
 type Comparison struct {
 	// Verbatim means that numbers are equal only if their texts are.
 	Verbatim bool
-	run      Run
+	run      run
 }
 
-// Run is a range of bytes that is equal in both documents and that cannot be extended within the values that were compared.
-type Run struct {
+// run is a range of bytes that is equal in both documents and that cannot be extended within the values that were compared.
+type run struct {
 	aDoc, bDoc *Document
 	// a and b are the offsets of the range in the two documents, n is its length in bytes.
 	a, b, n uint32
@@ -27,11 +27,32 @@ type Run struct {
 	differs bool
 }
 
-// Last returns the range of the last comparison.
-func (c *Comparison) Last() Run { return c.run }
+// covers reports whether two values start in the range, at the same distance from its start.
+func (r *run) covers(a, b Value) bool {
+	return r.aDoc == a.doc && r.bDoc == b.doc && a.start >= r.a && a.start <= r.a+r.n && a.start-r.a == b.start-r.b
+}
 
-// Recall sets the range from which the next comparisons start. It is a result of Last.
-func (c *Comparison) Recall(run Run) { c.run = run }
+// Prefix is what a Comparison knows about two values whose bytes differ: how many bytes are equal from their starts. The zero Prefix
+// knows nothing.
+type Prefix uint32
+
+// Last returns what the last comparison found about two values whose bytes differ.
+func (c *Comparison) Last(a, b Value) Prefix {
+	r := &c.run
+	if a.doc == nil || b.doc == nil || !r.differs || !r.covers(a, b) {
+		return 0
+	}
+	return Prefix(r.a + r.n - a.start + 1)
+}
+
+// Recall makes the next comparisons start from a result of Last for the same two values.
+func (c *Comparison) Recall(a, b Value, known Prefix) {
+	if known == 0 {
+		c.run = run{}
+		return
+	}
+	c.run = run{a.doc, b.doc, a.start, b.start, uint32(known) - 1, true}
+}
 
 // Same reports whether two values have the same bytes. Two absent values are the same.
 func (c *Comparison) Same(a, b Value) bool {
@@ -43,7 +64,7 @@ func (c *Comparison) Same(a, b Value) bool {
 		return false
 	}
 	r := &c.run
-	if r.aDoc == a.doc && r.bDoc == b.doc && a.start >= r.a && a.start <= r.a+r.n && a.start-r.a == b.start-r.b {
+	if r.covers(a, b) {
 		switch until := r.a + r.n; {
 		case a.end <= until:
 			return true
@@ -52,7 +73,7 @@ func (c *Comparison) Same(a, b Value) bool {
 		}
 	}
 	n := commonPrefix(a.Raw(), b.Raw())
-	*r = Run{a.doc, b.doc, a.start, b.start, n, n < size}
+	*r = run{a.doc, b.doc, a.start, b.start, n, n < size}
 	return !r.differs
 }
 
@@ -284,8 +305,22 @@ func (n Name) signature() uint64 {
 	return (first*odd^last)*odder ^ uint64(len(raw))
 }
 
-// repeats is Ambiguous for objects with many members or with names that look alike.
+// repeats is Ambiguous for objects with many members or with names that look alike. Different names seldom have one sum.
 func (v Value) repeats() bool {
+	n := 0
+	for m := v.Members(); m.Next(); {
+		n++
+	}
+	sums := make([]uint64, 0, n)
+	for m := v.Members(); m.Next(); {
+		sums = append(sums, maphash.Bytes(seed, m.name.Bytes()))
+	}
+	slices.Sort(sums)
+	return len(slices.Compact(sums)) < n && v.hasNameTwice()
+}
+
+// hasNameTwice is repeats by the names themselves.
+func (v Value) hasNameTwice() bool {
 	names := map[string]struct{}{}
 	n := 0
 	for m := v.Members(); m.Next(); n++ {

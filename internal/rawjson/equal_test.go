@@ -140,7 +140,11 @@ func TestSame_Recall(t *testing.T) {
 		collect(was.Root(), &left)
 		collect(is.Root(), &right)
 		var c Comparison
-		runs := []Run{{}}
+		type known struct {
+			a, b Value
+			Prefix
+		}
+		runs := []known{{left[0], right[0], 0}}
 		for range 60 {
 			i := r.IntN(len(left))
 			j := min(i, len(right)-1)
@@ -148,12 +152,15 @@ func TestSame_Recall(t *testing.T) {
 				j = r.IntN(len(right))
 			}
 			if r.IntN(3) == 0 {
-				c.Recall(runs[r.IntN(len(runs))])
+				run := runs[r.IntN(len(runs))]
+				c.Recall(run.a, run.b, run.Prefix)
 			}
 			if got, want := c.Same(left[i], right[j]), string(left[i].Raw()) == string(right[j].Raw()); got != want {
 				t.Fatalf("%s and %s: %s and %s: same is %t", a, b, left[i].Raw(), right[j].Raw(), got)
 			}
-			runs = append(runs, c.Last())
+			// Any two values may be asked about. If the range does not cover them, nothing is known.
+			other := right[r.IntN(len(right))]
+			runs = append(runs, known{left[i], right[j], c.Last(left[i], right[j])}, known{left[i], other, c.Last(left[i], other)})
 		}
 	}
 }

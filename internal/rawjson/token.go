@@ -26,8 +26,10 @@ const (
 // special returns a word with the high bit set for each byte of x that is a quote, a backslash, a control character or not ASCII.
 // The lowest set bit is exact. Above it a borrow may have set other bits.
 func special(x uint64) uint64 {
-	quote, backslash := x^'"'*ones, x^'\\'*ones
-	return ((quote-ones)&^quote | (backslash-ones)&^backslash | (x-' '*ones)&^x | x) & highs
+	// Of all ASCII characters, exactly the quote and the control characters are less than 0x21 with the bit 0x02 flipped. A byte that is not
+	// ASCII has its high bit set in any case, so it may confuse the subtractions.
+	control, backslash := x^0x02*ones, x^'\\'*ones
+	return ((control - 0x21*ones) | (backslash - ones) | x) & highs
 }
 
 // shortString reads a string of less than eight plain bytes and returns the offset after its closing quote. For any other string it
@@ -37,8 +39,10 @@ func shortString(data []byte, i int) int {
 		return -i
 	}
 	hit := special(binary.LittleEndian.Uint64(data[i:]))
-	i += bits.TrailingZeros64(hit) / 8 // 8 if there is none
-	if hit != 0 && data[i] == '"' {
+	if hit == 0 {
+		return -i - 8
+	}
+	if i += bits.TrailingZeros64(hit) / 8; data[i] == '"' {
 		return i + 1
 	}
 	return -i
@@ -48,11 +52,19 @@ func shortString(data []byte, i int) int {
 func (d *Document) scanString(data []byte, i int) (int, bool) {
 	for {
 		for i+8 <= len(data) {
-			if hit := special(binary.LittleEndian.Uint64(data[i:])); hit != 0 {
-				i += bits.TrailingZeros64(hit) / 8
+			hit := special(binary.LittleEndian.Uint64(data[i:]))
+			if hit == 0 {
+				i += 8
+				continue
+			}
+			i += bits.TrailingZeros64(hit) / 8
+			if data[i] == '"' {
+				return i + 1, true
+			}
+			if data[i] != '\\' || i+1 == len(data) || !isShortEscape[data[i+1]] {
 				break
 			}
-			i += 8
+			i += 2 // A text that is JSON itself has such an escape every few bytes.
 		}
 		if i >= len(data) {
 			return 0, false
@@ -83,16 +95,18 @@ func (d *Document) scanString(data []byte, i int) (int, bool) {
 	}
 }
 
+// isShortEscape says which characters make an escape sequence of two with the backslash before them.
+var isShortEscape = [256]bool{'"': true, '\\': true, '/': true, 'b': true, 'f': true, 'n': true, 'r': true, 't': true}
+
 // scanEscape reads an escape sequence, or both halves of a surrogate pair.
 func scanEscape(data []byte, i int) (int, bool) {
 	if i+1 >= len(data) {
 		return 0, false
 	}
-	switch data[i+1] {
-	case '"', '\\', '/', 'b', 'f', 'n', 'r', 't':
+	if isShortEscape[data[i+1]] {
 		return i + 2, true
-	case 'u':
-	default:
+	}
+	if data[i+1] != 'u' {
 		return 0, false
 	}
 	r, ok := scanHex(data, i+2)

@@ -272,16 +272,24 @@ func (n Name) escaped() bool { return bytes.IndexByte(n.raw, '\\') >= 0 }
 
 // Compare orders decoded names byte by byte.
 func (n Name) Compare(other Name) int {
-	x, y := reader{raw: n.raw}, reader{raw: other.raw}
+	if !n.escaped() && !other.escaped() {
+		return bytes.Compare(n.raw, other.raw)
+	}
+	return compareTexts(n.raw, other.raw)
+}
+
+// compareTexts orders the insides of two strings by what they decode to.
+func compareTexts(a, b []byte) int {
+	x, y := reader{raw: a}, reader{raw: b}
 	for {
-		a, more := x.next()
-		b, others := y.next()
+		c, more := x.next()
+		d, others := y.next()
 		switch {
 		case !more && !others:
 			return 0
-		case !more || others && a < b:
+		case !more || others && c < d:
 			return -1
-		case !others || a > b:
+		case !others || c > d:
 			return 1
 		}
 	}

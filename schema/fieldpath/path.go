@@ -13,10 +13,23 @@ type Path struct {
 	last *node
 }
 
-// node is a step with the steps before it.
+// node is a step with the steps before it. A walk makes one for each place, so it is as small as most steps allow.
 type node struct {
-	up *node
-	Step
+	up   *node
+	name string
+	// keys are nil except for items.
+	keys  *[]Key
+	index uint32
+	kind  StepKind
+}
+
+// step returns the step of a node.
+func (n *node) step() Step {
+	s := Step{Kind: n.kind, Name: n.name, Index: int(n.index)}
+	if n.keys != nil {
+		s.Keys = *n.keys
+	}
+	return s
 }
 
 // Step is one step of a path.
@@ -55,23 +68,23 @@ type Key struct {
 }
 
 // Field returns the path of a named field of the object at p.
-func (p Path) Field(name string) Path { return p.then(Step{Kind: StepField, Name: name}) }
+func (p Path) Field(name string) Path { return Path{&node{up: p.last, kind: StepField, name: name}} }
 
 // Key returns the path of an entry of a map, or of a field that the schema does not know.
-func (p Path) Key(name string) Path { return p.then(Step{Kind: StepKey, Name: name}) }
+func (p Path) Key(name string) Path { return Path{&node{up: p.last, kind: StepKey, name: name}} }
 
 // Index returns the path of a list item by its position, which starts at 0.
-func (p Path) Index(i int) Path { return p.then(Step{Kind: StepIndex, Index: i}) }
+func (p Path) Index(i int) Path {
+	return Path{&node{up: p.last, kind: StepIndex, index: uint32(i)}} //nolint:gosec // A list has fewer items than 4 GiB of text.
+}
 
 // Item returns the path of an item of a list-map.
-func (p Path) Item(keys []Key) Path { return p.then(Step{Kind: StepItem, Keys: keys}) }
+func (p Path) Item(keys []Key) Path { return Path{&node{up: p.last, kind: StepItem, keys: &keys}} }
 
 // Member returns the path of an item of a set. The value is JSON. Callers must not change it.
 func (p Path) Member(value []byte) Path {
-	return p.then(Step{Kind: StepMember, Keys: []Key{{Value: value}}})
+	return Path{&node{up: p.last, kind: StepMember, keys: &[]Key{{Value: value}}}}
 }
-
-func (p Path) then(s Step) Path { return Path{&node{up: p.last, Step: s}} }
 
 // IsRoot reports whether p is the object itself.
 func (p Path) IsRoot() bool { return p.last == nil }
@@ -85,25 +98,25 @@ func (p Path) Top() string {
 	for s.up != nil {
 		s = s.up
 	}
-	return s.Name
+	return s.name
 }
 
 // IsTop reports whether p is the top-level field of this name.
-func (p Path) IsTop(name string) bool { return !p.IsRoot() && p.last.up == nil && p.last.Name == name }
+func (p Path) IsTop(name string) bool { return !p.IsRoot() && p.last.up == nil && p.last.name == name }
 
 // Cut returns the path without its last step, and that step. p must not be the object itself.
-func (p Path) Cut() (Path, *Step) { return Path{p.last.up}, &p.last.Step }
+func (p Path) Cut() (Path, Step) { return Path{p.last.up}, p.last.step() }
 
-// Steps returns the steps from the object on. Callers must not change them.
-func (p Path) Steps() []*Step {
+// Steps returns the steps from the object on.
+func (p Path) Steps() []Step {
 	n := 0
 	for s := p.last; s != nil; s = s.up {
 		n++
 	}
-	out := make([]*Step, n)
+	out := make([]Step, n)
 	for s := p.last; s != nil; s = s.up {
 		n--
-		out[n] = &s.Step
+		out[n] = s.step()
 	}
 	return out
 }

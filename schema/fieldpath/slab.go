@@ -14,21 +14,21 @@ const mostSteps = 64
 // Field is Path.Field.
 func (s *Slab) Field(p Path, name string) Path {
 	n := s.next()
-	n.up, n.Kind, n.Name = p.last, StepField, name
+	n.up, n.kind, n.name = p.last, StepField, name
 	return Path{n}
 }
 
 // Key is Path.Key.
 func (s *Slab) Key(p Path, name string) Path {
 	n := s.next()
-	n.up, n.Kind, n.Name = p.last, StepKey, name
+	n.up, n.kind, n.name = p.last, StepKey, name
 	return Path{n}
 }
 
 // Item is Path.Item.
 func (s *Slab) Item(p Path, keys []Key) Path {
 	n := s.next()
-	n.up, n.Kind, n.Keys = p.last, StepItem, keys
+	n.up, n.kind, n.keys = p.last, StepItem, &keys
 	return Path{n}
 }
 

@@ -133,7 +133,7 @@ func fieldsAt(fields rawjson.Value, p fieldpath.Path) rawjson.Value {
 		if m.Name().Is(".") {
 			continue
 		}
-		if name := m.Name().Bytes(); len(name) > 2 && isElement(name, step) {
+		if name := m.Name().Bytes(); len(name) > 2 && isElement(name, &step) {
 			return m.Value()
 		}
 	}

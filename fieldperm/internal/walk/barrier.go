@@ -16,15 +16,14 @@ func (d *Differ) barriersWithin(s Scope, old, new rawjson.Value) {
 			d.eachOccurrence(s, old, new)
 			return
 		}
-		begin := d.changes(old, new)
-		for i := begin; i < len(d.changed); i++ {
-			c := d.changed[i]
-			d.Same.Recall(c.run)
+		around := d.changed
+		for begin := d.changes(old, new); len(d.changed) > begin; {
+			c := d.pop()
 			if !d.Same.Equal(c.old, c.new) {
 				d.Key(s, c.name, c.old, c.new, guardedBelow(s))
 			}
 		}
-		d.changed = d.changed[:begin]
+		d.leave(around)
 	}
 	if s.Node.List() != nil && (old.IsList() || new.IsList()) {
 		d.positions(s, old, new)

@@ -12,7 +12,7 @@ import (
 
 // Keyed reports whether keys tell the items of a list apart.
 func (d *Differ) Keyed(s Scope, list rawjson.Value) bool {
-	g := &grouping{d: d, keys: s.Node.List().Keys(), bySum: map[uint64]int32{}}
+	g := d.group(s.Node.List().Keys(), list, rawjson.Value{})
 	return g.add(list, true) && len(g.groups) == len(g.items)
 }
 

@@ -106,6 +106,13 @@ type grouping struct {
 	olds int
 }
 
+// group returns a grouping with room for the items of two lists.
+func (d *Differ) group(keys []schema.Key, old, new rawjson.Value) *grouping {
+	olds, news := count(old), count(new)
+	groups := max(olds, news) // Most items are in both lists, or one list is empty.
+	return &grouping{d: d, keys: keys, items: make([]groupItem, 0, olds+news), groups: make([]itemGroup, 0, groups), bySum: make(map[uint64]int32, groups)}
+}
+
 // groupItem is an item with its group and the next item of that group and side, -1 for none.
 type groupItem struct {
 	value       rawjson.Value
@@ -168,6 +175,17 @@ func (g *grouping) group(id *identity) int32 {
 	g.groups = append(g.groups, itemGroup{next: latest})
 	g.bySum[sum] = at
 	return at
+}
+
+// single returns the number of groups that are on one side only.
+func (g *grouping) single() int {
+	n := 0
+	for i := range g.groups {
+		if g.groups[i].was.n == 0 || g.groups[i].is.n == 0 {
+			n++
+		}
+	}
+	return n
 }
 
 func (g *grouping) values(m side) []rawjson.Value {

@@ -1,6 +1,8 @@
 package walk
 
 import (
+	"slices"
+
 	"github.com/fieldperm/fieldperm/fieldperm/change"
 	"github.com/fieldperm/fieldperm/internal/rawjson"
 	"github.com/fieldperm/fieldperm/schema"
@@ -13,7 +15,7 @@ func (d *Differ) items(s Scope, old, new rawjson.Value) {
 		return
 	}
 	list := s.Node.List()
-	g := &grouping{d: d, keys: list.Keys(), bySum: map[uint64]int32{}}
+	g := d.group(list.Keys(), old, new)
 	// The groups are in the order of the new list, followed by the groups that only the old list has.
 	if !g.add(new, true) || !g.add(old, false) {
 		// D5: without valid keys, old and new items cannot be matched.
@@ -22,6 +24,9 @@ func (d *Differ) items(s Scope, old, new rawjson.Value) {
 			d.barriersWithin(s, old, new)
 		}
 		return
+	}
+	if n := g.single(); n > mostKept {
+		d.reserve(n)
 	}
 	ambiguous := false
 	for i := range g.groups {
@@ -57,45 +62,53 @@ const InStepLimit = 4
 // inStep compares lists with the same keys in the same order. It reports false, and charges nothing, if the keys differ or the key of a
 // changed item occurs twice. It looks at keys only and allocates no memory for them.
 func (d *Differ) inStep(s Scope, old, new rawjson.Value) bool {
-	keys := s.Node.List().Keys()
-	if len(keys) > maxKeys {
-		return false
+	around := d.changed
+	begin, ok := d.itemsInStep(s.Node.List().Keys(), old, new)
+	for ok && len(d.changed) > begin {
+		c := d.pop()
+		d.Item(s, c.old, c.new, walk)
 	}
-	var found [InStepLimit]pair
-	n := 0
-	x, y := old.Items(), new.Items()
-	for {
+	d.leave(around)
+	return ok
+}
+
+// itemsInStep puts the items that differ on the stack of changes, the first on top, and returns the index of the last. It reports false
+// where inStep does.
+func (d *Differ) itemsInStep(keys []schema.Key, old, new rawjson.Value) (int, bool) {
+	if len(keys) > maxKeys {
+		return 0, false
+	}
+	d.enterLevel(old, rawjson.Value{})
+	x, y, items := old.Items(), new.Items(), 0
+	for ; ; items++ {
 		more, others := x.Next(), y.Next()
 		if more != others {
-			return false
+			return 0, false
 		}
 		if !more {
 			break
 		}
 		was, ok := d.identify(keys, x.Value())
 		if !ok {
-			return false
+			return 0, false
 		}
 		if d.Same.Same(x.Value(), y.Value()) {
 			continue
 		}
 		is, ok := d.identify(keys, y.Value())
-		if !ok || !d.sameIdentity(&was, &is) || n == len(found) {
-			return false
+		if !ok || !d.sameIdentity(&was, &is) || len(d.changed)-d.level == InStepLimit {
+			return 0, false
 		}
-		found[n] = pair{old: x.Value(), new: y.Value(), run: d.Same.Last()}
-		n++
+		d.push(pair{old: x.Value(), new: y.Value(), known: d.Same.Last(x.Value(), y.Value())})
 	}
-	for i := range found[:n] {
-		if !d.unique(keys, found[i].new, new) {
-			return false
+	found := d.changed[d.level:]
+	for i := range found {
+		if items > 1 && !d.unique(keys, found[i].new, new) {
+			return 0, false
 		}
 	}
-	for _, c := range found[:n] {
-		d.Same.Recall(c.run)
-		d.Item(s, c.old, c.new, walk)
-	}
-	return true
+	slices.Reverse(found)
+	return d.level, true
 }
 
 // unique reports whether no other item of the list has the keys of this one.

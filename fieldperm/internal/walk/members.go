@@ -8,18 +8,12 @@ import (
 	"github.com/fieldperm/fieldperm/internal/rawjson"
 )
 
-// pair is a part of both objects whose bytes differ, or that is in one object only: a member of an object, or an item of a list.
-type pair struct {
-	name     []byte // decoded
-	old, new rawjson.Value
-	// run is the result of comparing the two. A comparison below them continues from it.
-	run rawjson.Run
-}
-
 // members compares objects key by key over the union of their keys (D1). One side may be absent.
 func (d *Differ) members(s Scope, old, new rawjson.Value) {
 	charged, passed := len(d.Out), d.passed
+	around := d.changed
 	d.eachMember(s, d.changes(old, new))
+	d.leave(around)
 	// An object that appears with nothing but defaults has no charged parts, but it did appear. So it is charged as a leaf, like an empty
 	// one. An object around parts with a role (metadata) is free.
 	if len(d.Out) == charged && d.passed == passed && old.IsAbsent() && d.Err == nil && !(d.Create && string(s.Node.Default()) == "{}") {
@@ -30,7 +24,19 @@ func (d *Differ) members(s Scope, old, new rawjson.Value) {
 // membersInStep compares objects that have the same names in the same order. It reports false, and charges nothing, if the names differ
 // or a name occurs twice.
 func (d *Differ) membersInStep(s Scope, old, new rawjson.Value) bool {
-	begin := len(d.changed)
+	around := d.changed
+	begin, ok := d.gatherInStep(old, new)
+	if ok {
+		d.eachMember(s, begin)
+	}
+	d.leave(around)
+	return ok
+}
+
+// gatherInStep puts the members that differ on the stack of changes, and returns the index of the first. It reports false if the names
+// differ or a name occurs twice. It is apart from membersInStep because its variables are large, and a walk goes deep.
+func (d *Differ) gatherInStep(old, new rawjson.Value) (int, bool) {
+	d.enterLevel(old, rawjson.Value{})
 	var names rawjson.Names
 	x, y := old.Members(), new.Members()
 	for {
@@ -39,53 +45,51 @@ func (d *Differ) membersInStep(s Scope, old, new rawjson.Value) bool {
 			break
 		}
 		if more != others || !x.Name().Equal(y.Name()) {
-			d.changed = d.changed[:begin]
-			return false
+			return 0, false
 		}
 		names.Add(x.Name())
 		if !d.Same.Same(x.Value(), y.Value()) {
-			d.changed = append(d.changed, pair{x.Name().Bytes(), x.Value(), y.Value(), d.Same.Last()})
+			d.push(pair{x.Name().Bytes(), x.Value(), y.Value(), d.Same.Last(x.Value(), y.Value())})
 		}
 	}
 	if names.MayRepeat() && old.Ambiguous() {
-		d.changed = d.changed[:begin]
-		return false
+		return 0, false
 	}
-	d.eachMember(s, d.sorted(begin))
-	return true
+	return d.sorted(), true
 }
 
 // eachMember walks the changes from begin on, and removes them from the stack.
 func (d *Differ) eachMember(s Scope, begin int) {
-	for i := begin; i < len(d.changed); i++ {
-		c := d.changed[i]
-		d.Same.Recall(c.run)
+	for len(d.changed) > begin {
+		c := d.pop()
 		d.Key(s, c.name, c.old, c.new, walk)
 	}
-	d.changed = d.changed[:begin]
 }
 
 // changes puts the members that may differ between two objects on the stack of changes, in the order of their names, and returns the
 // index of the first. A value that is not an object has no members. A name must not occur twice on either side.
 func (d *Differ) changes(old, new rawjson.Value) int {
-	begin := len(d.changed)
+	d.enterLevel(old, new)
 	if old.IsObject() && new.IsObject() {
 		d.gather(old, new)
 	} else {
 		for m := old.Members(); m.Next(); {
-			d.changed = append(d.changed, pair{name: m.Name().Bytes(), old: m.Value()})
+			d.push(pair{name: m.Name().Bytes(), old: m.Value()})
 		}
 		for m := new.Members(); m.Next(); {
-			d.changed = append(d.changed, pair{name: m.Name().Bytes(), new: m.Value()})
+			d.push(pair{name: m.Name().Bytes(), new: m.Value()})
 		}
 	}
-	return d.sorted(begin)
+	return d.sorted()
 }
 
-// sorted sorts the changes from begin on by name.
-func (d *Differ) sorted(begin int) int {
-	d.changed = d.changed[:begin+merge(d.changed[begin:])]
-	return begin
+// sorted sorts the changes of the level by name, so that the first name is on top, and returns the index of the last.
+func (d *Differ) sorted() int {
+	level := d.changed[d.level:]
+	level = level[:merge(level)]
+	slices.Reverse(level)
+	d.changed = d.changed[:d.level+len(level)]
+	return d.level
 }
 
 // gather walks two objects in step. Where the names differ, only the side with the lesser name advances. In sorted objects this finds the
@@ -98,7 +102,7 @@ func (d *Differ) gather(old, new rawjson.Value) {
 	for more && others {
 		if x.Name().Equal(y.Name()) {
 			if !d.Same.Same(x.Value(), y.Value()) {
-				d.changed = append(d.changed, pair{x.Name().Bytes(), x.Value(), y.Value(), d.Same.Last()})
+				d.push(pair{x.Name().Bytes(), x.Value(), y.Value(), d.Same.Last(x.Value(), y.Value())})
 			}
 			more, others = x.Next(), y.Next()
 			ahead.seen, behind.seen = false, false
@@ -108,20 +112,20 @@ func (d *Differ) gather(old, new rawjson.Value) {
 		removed := ahead.is(x, y.Name())
 		added := !removed && behind.is(y, x.Name())
 		if removed || !added && x.Name().Compare(y.Name()) < 0 {
-			d.changed = append(d.changed, pair{name: x.Name().Bytes(), old: x.Value()})
+			d.push(pair{name: x.Name().Bytes(), old: x.Value()})
 			more = x.Next()
 			ahead.seen = false
 		} else {
-			d.changed = append(d.changed, pair{name: y.Name().Bytes(), new: y.Value()})
+			d.push(pair{name: y.Name().Bytes(), new: y.Value()})
 			others = y.Next()
 			behind.seen = false
 		}
 	}
 	for ; more; more = x.Next() {
-		d.changed = append(d.changed, pair{name: x.Name().Bytes(), old: x.Value()})
+		d.push(pair{name: x.Name().Bytes(), old: x.Value()})
 	}
 	for ; others; others = y.Next() {
-		d.changed = append(d.changed, pair{name: y.Name().Bytes(), new: y.Value()})
+		d.push(pair{name: y.Name().Bytes(), new: y.Value()})
 	}
 }
 

@@ -359,11 +359,9 @@ func (d *Differ) differs(n *schema.Node, old, new rawjson.Value, at *counterpart
 	if n.Map() == nil || !old.IsObject() || !new.IsObject() || old.Ambiguous() || new.Ambiguous() {
 		return true
 	}
-	begin := d.changes(old, new)
-	defer func() { d.changed = d.changed[:begin] }()
-	for i := begin; i < len(d.changed); i++ {
-		c := d.changed[i]
-		d.Same.Recall(c.run)
+	defer d.leave(d.changed)
+	for begin := d.changes(old, new); len(d.changed) > begin; {
+		c := d.pop()
 		if child, _ := n.Map().Lookup(c.name); d.differs(child, c.old, c.new, at.below(c.name)) {
 			return true
 		}

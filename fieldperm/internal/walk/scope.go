@@ -109,6 +109,11 @@ func (d *Differ) extendLines(c *Scope, old, new rawjson.Value) {
 		c.line = d.extend(c.line, c.Node, c.Node.Permissions(), uncovered, c.emitted, old, new)
 		return
 	}
+	d.extendInTrees(c, trees, uncovered, old, new)
+}
+
+// extendInTrees is extendLines for a node that is part of other objects as well.
+func (d *Differ) extendInTrees(c *Scope, trees [][]*schema.Permission, uncovered schema.VerbSet, old, new rawjson.Value) {
 	c.others = slices.Clone(c.others)
 	for len(c.others) < len(trees)-1 {
 		// The other trees start at the root, or at the node.
@@ -153,7 +158,7 @@ func (d *Differ) extend(l line, n *schema.Node, permissions []*schema.Permission
 			more++
 		}
 	}
-	l.chain = d.withRoom(l.chain, more)
+	l.chain = d.chains.withRoom(l.chain, more)
 	for _, p := range permissions {
 		if p.Apart() {
 			// Of the verbs above only granular:* counts. A barrier above still holds.
@@ -171,27 +176,8 @@ func (d *Differ) extend(l line, n *schema.Node, permissions []*schema.Permission
 			}
 		}
 	}
-	l.chain = slices.Clip(l.chain)
+	l.chain = d.chains.keep(l.chain)
 	return l
-}
-
-// These are how many verbs of chains share a block of memory, in the first block and in the largest.
-const (
-	smallestChains = 8
-	largestChains  = 64
-)
-
-// withRoom returns a copy of a chain with room for more verbs. Chains share blocks of memory, and none can grow into another.
-func (d *Differ) withRoom(chain []verbs.Verb, more int) []verbs.Verb {
-	n := len(chain) + more
-	if len(d.chains) < n {
-		d.chainBlock = min(max(2*d.chainBlock, smallestChains), largestChains)
-		d.chains = make([]verbs.Verb, max(n, d.chainBlock))
-	}
-	out := d.chains[:len(chain):n]
-	d.chains = d.chains[n:]
-	copy(out, chain)
-	return out
 }
 
 // UncoveredAt returns the barriers of sets that hold at a place for the current comparison.
@@ -243,6 +229,11 @@ func (d *Differ) Charge(s Scope, op change.Operation) {
 		d.require(s.Path, op, s.line)
 		return
 	}
+	d.chargeInTrees(&s, op)
+}
+
+// chargeInTrees is Charge for a place that is part of other objects as well. Few are, so its variables are not in the frame of Charge.
+func (d *Differ) chargeInTrees(s *Scope, op change.Operation) {
 	all, isStrict := s.line, false
 	for _, l := range s.lines() {
 		if l.strict() {
@@ -261,8 +252,15 @@ func (d *Differ) Charge(s Scope, op change.Operation) {
 }
 
 func (d *Differ) require(path fieldpath.Path, op change.Operation, l line) {
+	if len(d.Out) == cap(d.Out) {
+		// Most parts that wait on the stack will be charged too.
+		d.reserve(max(len(d.Out), d.waiting(), 1))
+	}
 	d.Out = append(d.Out, change.Requirement{Path: path, Operation: op, Chain: l.chain, Barrier: l.barrier})
 }
+
+// reserve makes room for more requirements.
+func (d *Differ) reserve(more int) { d.Out = slices.Grow(d.Out, more) }
 
 // lines returns the line of the place in each tree.
 func (s *Scope) lines() []line { return append([]line{s.line}, s.others...) }

@@ -10,35 +10,39 @@ import (
 	"github.com/fieldperm/fieldperm/internal/rawjson"
 	"github.com/fieldperm/fieldperm/schema"
 	"github.com/fieldperm/fieldperm/schema/fieldpath"
-	"github.com/fieldperm/fieldperm/verbs"
 )
 
 // New returns the comparison of two objects of a kind. old is absent on CREATE. uncovered are the verbs that are barriers for this
 // request, besides the barriers of the schema. The caller releases the comparison when it no longer needs it.
 func New(ctx context.Context, kind *schema.Kind, uncovered schema.VerbSet, old, new rawjson.Value) *Differ {
 	d, _ := differs.Get().(*Differ)
-	*d = Differ{ctx: ctx, Kind: kind, all: uncovered, Create: old.IsAbsent(), Old: old, New: new, Out: d.Out[:0], changed: d.changed[:0]}
+	// Each field is set by itself: a Differ is large, and one on the stack would make the stack of the request's goroutine grow.
+	d.ctx, d.Kind, d.all, d.Create, d.Old, d.New = ctx, kind, uncovered, old.IsAbsent(), old, new
 	d.Same.Verbatim = !kind.ShownInFull()
 	d.startValues()
 	d.Root = d.enterRoot(kind, old, new)
 	return d
 }
 
-// differs pools finished comparisons, so that the next one can reuse the stack of changes and the list of requirements.
-var differs = sync.Pool{New: func() any { return &Differ{changed: make([]pair, 0, 8)} }}
+// differs pools released comparisons, which have nothing but memory: the next one reuses the stack of changes and the list of requirements.
+var differs = sync.Pool{New: func() any { return &Differ{stack: stack{changed: make([]pair, 0, 8)}} }}
 
 // mostKept is the capacity of the largest stack and of the largest list that the pool keeps.
 const mostKept = 128
 
 // Release gives the memory of the comparison back. The requirements stay valid.
 func (d *Differ) Release() {
+	if cap(d.spare) > cap(d.changed) && cap(d.spare) <= mostKept {
+		d.changed = d.spare
+	}
 	out, changed := d.Out[:cap(d.Out)], d.changed[:cap(d.changed)]
 	if len(out) > mostKept || len(changed) > mostKept {
 		return
 	}
 	clear(out)
 	clear(changed)
-	*d = Differ{Out: out[:0], changed: changed[:0]}
+	*d = Differ{}
+	d.Out, d.changed = out[:0], changed[:0]
 	differs.Put(d)
 }
 
@@ -66,11 +70,8 @@ type Differ struct {
 	// paths, names and chains share memory among the places of the walk.
 	paths  fieldpath.Slab
 	names  rawjson.Texts
-	chains []verbs.Verb
-	// chainBlock is the number of verbs of the last block of chains.
-	chainBlock int
-	// changed is a stack of the members that differ, for all levels of the walk.
-	changed []pair
+	chains chains
+	stack
 	// defaults are the scanned default values of keys that the run has met.
 	defaults []keyDefault
 	owning
