@@ -35,4 +35,9 @@ func peer(tb testing.TB) reviews.Peer {
 
 func TestPeer(t *testing.T) { reviews.Test(t, peer(t)) }
 
+// A list is a set to Cedar, and each field that counts has to be named.
+func TestLimits(t *testing.T) {
+	reviews.TestLimits(t, peer(t), reviews.Limits(t), reviews.Order, reviews.Ownership, reviews.NewField)
+}
+
 func BenchmarkPeer(b *testing.B) { reviews.Benchmark(b, peer(b)) }

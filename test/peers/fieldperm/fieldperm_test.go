@@ -104,6 +104,12 @@ func TestPeer(t *testing.T) {
 	}
 }
 
+func TestLimits(t *testing.T) {
+	for _, p := range peers(t) {
+		reviews.TestLimits(t, p, slices.Concat(reviews.Limits(t), reviews.VirtualMachineLimits(t)))
+	}
+}
+
 func BenchmarkPeer(b *testing.B) {
 	for _, p := range peers(b) {
 		reviews.Benchmark(b, p)

@@ -112,4 +112,9 @@ func peer(tb testing.TB) reviews.Peer {
 
 func TestPeer(t *testing.T) { reviews.Test(t, peer(t)) }
 
+// managedFields change with every write, so they cannot be compared as a whole.
+func TestLimits(t *testing.T) {
+	reviews.TestLimits(t, peer(t), reviews.Limits(t), reviews.Ownership)
+}
+
 func BenchmarkPeer(b *testing.B) { reviews.Benchmark(b, peer(b)) }
