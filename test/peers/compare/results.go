@@ -114,7 +114,7 @@ func (r *results) row(out io.Writer, m measure, peer string, columns []string) {
 		found = true
 		cells += fmt.Sprintf(m.format, median(values(figures))*m.scale)
 		if ratio := r.ratio(m, peer, c); m.compared && ratio > 0 {
-			cells += fmt.Sprintf(" (%.2g)", ratio)
+			cells += " (" + twoDigits(ratio) + ")"
 		}
 		cells += "\t"
 	}
@@ -133,6 +133,14 @@ func (r *results) ratio(m measure, peer, reviewed string) float64 {
 		}
 	}
 	return median(ratios)
+}
+
+// twoDigits has no exponent, unlike %.2g.
+func twoDigits(ratio float64) string {
+	if ratio < 10 {
+		return strconv.FormatFloat(ratio, 'g', 2, 64)
+	}
+	return strconv.FormatFloat(ratio, 'f', 0, 64)
 }
 
 func values(figures map[int]float64) []float64 {
