@@ -57,6 +57,8 @@ test-unit: ## The tests that need no control plane, with the race detector where
 	fi
 	go -C test/observability test -vet=off ./...
 	go -C generators/analyzer test -vet=off ./...
+	@# The reviews only: make bench-peers runs the peers, which are large.
+	go -C test/peers test -vet=off ./...
 	@# Without $$CHROMIUM it is skipped.
 	go -C test/browser test -vet=off ./...
 
@@ -124,6 +126,12 @@ VARIANTS ?=
 bench-apiserver: build controlplane ## A PATCH through kube-apiserver, with fieldperm and with others, in ROUNDS turns of 20.
 	go test -tags integration -count=1 -v -timeout 60m ./test/patch -args -rounds=$(ROUNDS) -writes=20 -variants='$(VARIANTS)'
 
+TURNS ?= 5
+.PHONY: bench-peers
+bench-peers: ## Other programs decide the same reviews, in TURNS turns. It downloads and compiles them, which takes long.
+	test/peers/sources.sh
+	go -C test/peers run ./compare -rounds $(TURNS)
+
 FUZZTIME ?= 30s
 PAIRS ?= 20000
 .PHONY: fuzz
@@ -141,6 +149,7 @@ lint: $(BIN)/golangci-lint ## Run golangci-lint, and go vet on modules of their 
 	go -C generators/analyzer vet ./...
 	go -C test/observability vet ./...
 	go -C test/browser vet ./...
+	go -C test/peers vet ./...
 
 $(BIN)/golangci-lint: hack/tools/go.mod
 	@mkdir -p $(BIN)

@@ -10,8 +10,9 @@ import (
 )
 
 // sharing are the modules of this repository that are built beside fieldperm. test/crdrefdocs/tools is not among them: crd-ref-docs
-// needs older libraries of Kubernetes. The modules of test/controllers are those of other projects.
-var sharing = []string{"examples/operator", "generators/analyzer", "hack/tools", "test/browser", "test/controlplane", "test/deploy/tools", "test/observability"}
+// needs older libraries of Kubernetes. The modules of test/controllers and those below test/peers are those of other projects, with the
+// libraries that these compile with.
+var sharing = []string{"examples/operator", "generators/analyzer", "hack/tools", "test/browser", "test/controlplane", "test/deploy/tools", "test/observability", "test/peers/fieldperm", "test/peers/policy"}
 
 // below are the modules that all libraries of Kubernetes import, and these libraries.
 var below = []string{

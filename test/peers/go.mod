@@ -1,0 +1,3 @@
+module github.com/fieldperm/fieldperm/test/peers
+
+go 1.26.0

@@ -1,0 +1,72 @@
+package reviews
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+	"testing"
+)
+
+// These are the names of changes that not every peer sees.
+const (
+	// Order is a list whose items change places.
+	Order = "order"
+	// Ownership is a manager that takes a field from another one in managedFields, with the same value.
+	Ownership = "ownership"
+	// NewField is a field of .spec that the author of a policy did not know.
+	NewField = "new-field"
+)
+
+// intruder is the entry in managedFields of a manager that takes over a field.
+const intruder = `"managedFields":[{"apiVersion":"%s","fieldsType":"FieldsV1","fieldsV1":{"f:spec":{"f:template":{"f:spec":%s}}},"manager":"intruder","operation":"Update","time":"2026-01-02T08:00:00Z"},`
+
+// Limits returns reviews with changes that a user who may change one field may not make. All are to be denied.
+func Limits(tb testing.TB) []Case {
+	tb.Helper()
+	body := deployed(tb, 16, Scaler, edit{replicas: 1})
+	setting := func(n int) string {
+		return fmt.Sprintf(`{"name":"SHOP_SETTING_%d","value":"https://service.shop.svc.cluster.local:8443/api/v1/%03d"}`, n, n)
+	}
+	container := `{"f:containers":{"k:{\"name\":\"c0\"}":{".":{},"f:image":{}}}}`
+	return []Case{
+		{Order, replaced(tb, body, setting(0)+","+setting(1), setting(1)+","+setting(0)), false},
+		{Ownership, replaced(tb, replaced(tb, body, `{".":{},"f:image":{},`, `{".":{},`), `"managedFields":[`, fmt.Sprintf(intruder, "apps/v1", container)), false},
+		{NewField, replaced(tb, body, `"spec":{"replicas"`, `"spec":{"stopAfter":"2h","replicas"`), false},
+	}
+}
+
+// VirtualMachineLimits is Limits for VirtualMachines.
+func VirtualMachineLimits(tb testing.TB) []Case {
+	tb.Helper()
+	all := VirtualMachines(tb)
+	body := all[slices.IndexFunc(all, func(c Case) bool { return c.Name == "VirtualMachine-16KiB/allowed" })].Body
+	disk := func(n int) string { return fmt.Sprintf(`{"disk":{"bus":"virtio"},"name":"disk-%d"}`, n) }
+	cores := `{"f:domain":{"f:cpu":{"f:cores":{}}}}`
+	return []Case{
+		{Order, replaced(tb, body, disk(0)+","+disk(1), disk(1)+","+disk(0)), false},
+		{Ownership, replaced(tb, replaced(tb, body, `{".":{},"f:cores":{}}`, `{".":{}}`), `"managedFields":[`, fmt.Sprintf(intruder, "kubevirt.io/v1", cores)), false},
+		{NewField, replaced(tb, body, `"spec":{"runStrategy"`, `"spec":{"stopAfter":"2h","runStrategy"`), false},
+	}
+}
+
+// replaced changes the new object, which is the first of the two.
+func replaced(tb testing.TB, body []byte, from, to string) []byte {
+	tb.Helper()
+	out := strings.Replace(string(body), from, to, 1)
+	if out == string(body) {
+		tb.Fatalf("the body has no %s", from)
+	}
+	return []byte(out)
+}
+
+// TestLimits fails for each of the cases that the peer does not deny, except for those of the given names, which it must allow: the peer
+// does not see these changes.
+func TestLimits(t *testing.T, p Peer, cases []Case, unseen ...string) {
+	t.Helper()
+	p.Cases = nil
+	for _, c := range cases {
+		c.Allowed = slices.Contains(unseen, c.Name)
+		p.Cases = append(p.Cases, c)
+	}
+	Test(t, p)
+}
