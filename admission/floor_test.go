@@ -126,7 +126,7 @@ func TestW4_SetsWarn(t *testing.T) {
 		`{uncoveredPermissions: ["granular:scale"], resources: [{apiGroups: [apps], resources: ["deployments/scale"]}], matchConditions: [{name: env, expression: "object.spec.replicas > 9"}]}`: "",
 	} {
 		req := submit(t, uncoveredSet(spec), "")
-		faults, err := r.Review(req)
+		faults, err := r.Review(t.Context(), req)
 		response := SchemaResponse(faults, err, req)
 		got := strings.Join(response.Warnings, "\n")
 		if !response.Allowed || !strings.Contains(got, want) || (want == "") != (got == "") {

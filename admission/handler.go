@@ -99,7 +99,7 @@ func (h Handlers) record(ctx context.Context, endpoint Endpoint, result *Result,
 // SchemaHandler serves AdmissionReview v1 for the documents of permission schemas.
 func (h Handlers) SchemaHandler(reviewer *SchemaReviewer) http.Handler {
 	return h.serveReview("schemas", func(ctx context.Context, x *exchange, in *DecodedReview) {
-		faults, err := reviewer.Review(in.Request)
+		faults, err := reviewer.Review(ctx, in.Request)
 		response, outcome := SchemaResponse(faults, err, in.Request), OutcomeAllowed
 		switch {
 		case err != nil:

@@ -52,7 +52,7 @@ func TestW4_PoliciesWarn(t *testing.T) {
 		req := &admissionv1.AdmissionRequest{Operation: admissionv1.Create, Kind: metav1.GroupVersionKind(v1alpha1.GroupVersion.WithKind(v1alpha1.ConditionalPolicyKind))}
 		req.Object.Raw = raw
 		r := &SchemaReviewer{Policy: func([]byte, string) []error { return nil }}
-		faults, err := r.Review(req)
+		faults, err := r.Review(t.Context(), req)
 		response := SchemaResponse(faults, err, req)
 		if !response.Allowed || len(response.Warnings) != len(c.want) {
 			t.Errorf("%s: allowed %t, warnings %q", name, response.Allowed, response.Warnings)

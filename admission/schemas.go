@@ -1,6 +1,7 @@
 package admission
 
 import (
+	"context"
 	"errors"
 	"fmt"
 	"net/http"
@@ -8,6 +9,7 @@ import (
 	"slices"
 	"strings"
 
+	"golang.org/x/sync/semaphore"
 	admissionv1 "k8s.io/api/admission/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	runtimeschema "k8s.io/apimachinery/pkg/runtime/schema"
@@ -29,6 +31,8 @@ type SchemaReviewer struct {
 	Holders func(kind runtimeschema.GroupKind, is func(verb string) bool) ([]string, error)
 	// Policy returns the faults of the JSON of a ConditionalPolicy with a name. If Policy is nil, every policy is an error.
 	Policy func(raw []byte, name string) []error
+	// Compiles bounds the documents that are compiled at a time: each compile takes memory for all documents. nil is no bound.
+	Compiles *semaphore.Weighted
 }
 
 const definitionKind = "CustomResourceDefinition"
@@ -59,7 +63,7 @@ func DocumentSource(kind, name string) string { return kind + " " + name }
 // Review returns the faults of the document in a request. Three kinds of fault are warnings and do not refuse the document: an Unmatched
 // fault, which is about something that may be created later; a replaced verb that users hold; and remarks on where a set or a policy applies. Code
 // returns 400 or 503 for an error.
-func (r *SchemaReviewer) Review(req *admissionv1.AdmissionRequest) ([]error, error) {
+func (r *SchemaReviewer) Review(ctx context.Context, req *admissionv1.AdmissionRequest) ([]error, error) {
 	if req == nil {
 		return nil, badRequest("admission review: has no request: send one with .request")
 	}
@@ -95,6 +99,12 @@ func (r *SchemaReviewer) Review(req *admissionv1.AdmissionRequest) ([]error, err
 	current := r.Documents()
 	if current == nil {
 		return nil, unavailable("permission schema: is not loaded yet: try again, and look at /readyz if it stays so")
+	}
+	if r.Compiles != nil {
+		if err := r.Compiles.Acquire(ctx, 1); err != nil {
+			return nil, unavailable("permission schema: other documents are being compiled: try again")
+		}
+		defer r.Compiles.Release(1)
 	}
 	source := DocumentSource(req.Kind.Kind, req.Name)
 	faults := r.trial(*current, source, req.Kind.Kind, req.Object.Raw)

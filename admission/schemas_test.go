@@ -1,6 +1,7 @@
 package admission
 
 import (
+	"context"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -8,6 +9,7 @@ import (
 	"strings"
 	"testing"
 
+	"golang.org/x/sync/semaphore"
 	admissionv1 "k8s.io/api/admission/v1"
 	authenticationv1 "k8s.io/api/authentication/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -98,7 +100,7 @@ func TestSchemas_FaultyDocumentsAreRefused(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			req := submit(t, c.document, "")
-			faults, err := r.Review(req)
+			faults, err := r.Review(t.Context(), req)
 			response := SchemaResponse(faults, err, req)
 			if response.UID != "u-1" || response.Allowed != (c.want == "") {
 				t.Fatalf("got %+v, %v", response.Result, err)
@@ -123,7 +125,7 @@ func TestSchemas_KindThatMayComeLaterIsAWarning(t *testing.T) {
 		uncoveredSet(`{uncoveredPermissions: ["granular:example.com/nope"]}`):              "granular:example.com/nope",
 	} {
 		req := submit(t, document, "")
-		faults, err := r.Review(req)
+		faults, err := r.Review(t.Context(), req)
 		if response := SchemaResponse(faults, err, req); !response.Allowed || !strings.Contains(strings.Join(response.Warnings, " "), want) {
 			t.Errorf("got %+v, %v", response, err)
 		}
@@ -143,7 +145,7 @@ func TestSchemas_NewVersionTakesThePlaceOfTheOld(t *testing.T) {
 	}}})
 	current.Permissions[len(current.Permissions)-1].Entries[0].Path = ".spec.gone"
 	r := &SchemaReviewer{Documents: func() *schema.Documents { return &current }}
-	if faults, err := r.Review(req); err != nil || len(faults) > 0 {
+	if faults, err := r.Review(t.Context(), req); err != nil || len(faults) > 0 {
 		t.Errorf("faults %v, %v", faults, err)
 	}
 }
@@ -151,10 +153,10 @@ func TestSchemas_NewVersionTakesThePlaceOfTheOld(t *testing.T) {
 func TestSchemas_FaultyDocumentMayStillLoseItsFinalizer(t *testing.T) {
 	r := &SchemaReviewer{Documents: func() *schema.Documents { d := documents(t); return &d }}
 	req := submit(t, definition("{", ""), definition("{", "finalizers: [a/b]"))
-	if faults, err := r.Review(req); err != nil || len(faults) > 0 {
+	if faults, err := r.Review(t.Context(), req); err != nil || len(faults) > 0 {
 		t.Errorf("faults %v, %v", faults, err)
 	}
-	if faults, err := r.Review(submit(t, definition("{", ""), definition("{}", ""))); err != nil || len(faults) == 0 {
+	if faults, err := r.Review(t.Context(), submit(t, definition("{", ""), definition("{}", ""))); err != nil || len(faults) == 0 {
 		t.Errorf("an update that makes it faulty: %v, %v", faults, err)
 	}
 }
@@ -178,7 +180,7 @@ func TestSchemas_OtherResourcesAreBadRequests(t *testing.T) {
 		"no JSON":       change(func(r *admissionv1.AdmissionRequest) { r.Operation = admissionv1.Update; r.OldObject.Raw = []byte("x") }),
 	} {
 		t.Run(name, func(t *testing.T) {
-			faults, err := r.Review(req)
+			faults, err := r.Review(t.Context(), req)
 			if response := SchemaResponse(faults, err, req); response.Allowed || response.Result.Code != http.StatusBadRequest {
 				t.Errorf("got %+v", response)
 			}
@@ -186,7 +188,7 @@ func TestSchemas_OtherResourcesAreBadRequests(t *testing.T) {
 	}
 	for name, r := range map[string]*SchemaReviewer{"zero": {}, "not loaded": {Documents: func() *schema.Documents { return nil }}} {
 		req := submit(t, definition(goodVerbs, ""), "")
-		faults, err := r.Review(req)
+		faults, err := r.Review(t.Context(), req)
 		if response := SchemaResponse(faults, err, req); response.Allowed || response.Result.Code != http.StatusServiceUnavailable {
 			t.Errorf("%s: got %+v", name, response)
 		}
@@ -218,7 +220,7 @@ func TestA6_VerbsOfBarriersAreNotTakenAway(t *testing.T) {
 			current := documents(t, uncoveredSet(c.set))
 			r := &SchemaReviewer{Documents: func() *schema.Documents { return &current }}
 			req := submit(t, permissions("", c.kind, c.entry), "")
-			faults, err := r.Review(req)
+			faults, err := r.Review(t.Context(), req)
 			response := SchemaResponse(faults, err, req)
 			if response.Allowed != (c.want == "") || c.want != "" && !strings.Contains(response.Result.Message, c.want) {
 				t.Errorf("got %+v, %v", response, err)
@@ -251,7 +253,7 @@ func TestF4_ReplacingAHeldVerbIsAWarning(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			r := &SchemaReviewer{Documents: func() *schema.Documents { return &current }, Holders: c.holders}
-			faults, err := r.Review(req)
+			faults, err := r.Review(t.Context(), req)
 			response := SchemaResponse(faults, err, req)
 			if warnings := strings.Join(response.Warnings, "; "); !response.Allowed || (warnings == "") != (c.want == "") || !strings.Contains(warnings, c.want) {
 				t.Errorf("got %q, %+v, %v", warnings, response.Result, err)
@@ -290,7 +292,7 @@ func TestSchemas_AFaultyDefinitionCanBeCorrected(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			req := submit(t, c.updated, c.old)
-			faults, err := r.Review(req)
+			faults, err := r.Review(t.Context(), req)
 			response := SchemaResponse(faults, err, req)
 			got := strings.Join(response.Warnings, "\n")
 			if response.Allowed != c.allowed || !strings.Contains(got, c.warning) || (c.warning == "") != (got == "") {
@@ -306,7 +308,7 @@ func TestSchemas_ACauseNamesTheOtherDocument(t *testing.T) {
 	current := documents(t, permissions("example.com", "Widget", "{path: .spec.length, verb: example.com/length}"))
 	r := &SchemaReviewer{Documents: func() *schema.Documents { return &current }}
 	req := submit(t, definition("{}", "labels: {a: b}"), "")
-	faults, err := r.Review(req)
+	faults, err := r.Review(t.Context(), req)
 	response := SchemaResponse(faults, err, req)
 	if err != nil || response.Allowed || len(response.Result.Details.Causes) != 1 {
 		t.Fatalf("got %+v, %v", response, err)
@@ -314,5 +316,26 @@ func TestSchemas_ACauseNamesTheOtherDocument(t *testing.T) {
 	cause := response.Result.Details.Causes[0]
 	if cause.Field != "test-0:/spec/permissions/0" || !strings.HasPrefix(cause.Message, `path ".spec.length" does not exist`) {
 		t.Errorf("field %q, message %q", cause.Field, cause.Message)
+	}
+}
+
+// TestSchemas_CompilesAreBounded: each takes memory for all documents, so a request that gets no turn in time is refused, and not compiled.
+func TestSchemas_CompilesAreBounded(t *testing.T) {
+	current := documents(t)
+	r := &SchemaReviewer{Documents: func() *schema.Documents { return &current }, Compiles: semaphore.NewWeighted(1)}
+	req := submit(t, definition(goodVerbs, ""), "")
+	if !r.Compiles.TryAcquire(1) {
+		t.Fatal("no turn is free")
+	}
+	ended, end := context.WithCancel(t.Context())
+	end()
+	if _, err := r.Review(ended, req); Code(err) != http.StatusServiceUnavailable || !strings.Contains(err.Error(), "try again") {
+		t.Errorf("without a turn: %v", err)
+	}
+	r.Compiles.Release(1)
+	for range 2 { // Each gives its turn back.
+		if faults, err := r.Review(t.Context(), req); err != nil || len(faults) > 0 {
+			t.Errorf("with a turn: %v, %v", faults, err)
+		}
 	}
 }

@@ -1,6 +1,7 @@
 package fieldperm
 
 import (
+	"fmt"
 	"strings"
 	"testing"
 
@@ -67,5 +68,20 @@ func TestD12_AnItemByPositionHasTheOwnerOfItsKeys(t *testing.T) {
 				t.Errorf("%s of %s: unattributed %v, want %v", c.path, new, got, c.want)
 			}
 		})
+	}
+}
+
+// TestD12_P8_AttributionIsBounded: it is for a message, and a user can write managedFields.
+func TestD12_P8_AttributionIsBounded(t *testing.T) {
+	const n = 20_000
+	var items, keys strings.Builder
+	for i := range n {
+		fmt.Fprintf(&items, `,{"port":%d}`, i)
+		fmt.Fprintf(&keys, `,"k:{\"port\":%d}":{"f:other":{}}`, i)
+	}
+	new := owned(`|,"spec":{"ports":[`+items.String()[1:]+`]}`, owner("me", "Apply", `{"f:spec":{"f:ports":{`+keys.String()[1:]+`}}}`))
+	path := fieldpath.Path{}.Field("spec").Field("ports").Index(n - 1).Field("target")
+	if Unattributed([]byte(new), &Requirement{Operation: Added, Path: path}) {
+		t.Error("the change has no owner, although not all keys were compared")
 	}
 }

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"os"
 
+	"golang.org/x/sync/semaphore"
 	runtimeschema "k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/client-go/rest"
 	componenttracing "k8s.io/component-base/tracing"
@@ -22,6 +23,9 @@ import (
 
 // parallelChecks is how many verbs of one level are asked at the same time (P1).
 const parallelChecks = 4
+
+// compiles is how many proposed documents are compiled at a time.
+const compiles = 2
 
 // authorization has the chain of authorizers, the reviewers that ask it, and the authentication of callers by token.
 type authorization struct {
@@ -63,7 +67,7 @@ func newAuthorization(
 	a.requests = &admission.AuthorizeReviewer{
 		Allowed: known.allowed, Authorizer: a.chain.ForReview, Enforced: e.interlock.Enforced, Canaries: e.tokens, Policies: a.phaseOne,
 	}
-	a.documents = &admission.SchemaReviewer{Documents: known.Documents, Holders: a.holders, Policy: known.policies.Try}
+	a.documents = &admission.SchemaReviewer{Documents: known.Documents, Holders: a.holders, Policy: known.policies.Try, Compiles: semaphore.NewWeighted(compiles)}
 	return a, nil
 }
 

@@ -16,7 +16,7 @@ const AllocatedPath = "/allocated"
 const (
 	reviewBegin = `{"kind":"AdmissionReview","apiVersion":"admission.k8s.io/v1","response":{"uid":"`
 	reviewEnd   = `","allowed":true,"auditAnnotations":{"checks":"2","mode":"granular","verbs":"scale"}}}`
-	access      = `{"kind":"SubjectAccessReview","apiVersion":"authorization.k8s.io/v1","metadata":{},"spec":{"resourceAttributes":{"namespace":"shop","verb":"update","group":"apps","version":"v1","resource":"deployments","name":"storefront"},"user":"alice","groups":["system:authenticated"]},"status":{"allowed":true,"reason":"granular: the user holds \"granular\"; admission decides on each field"}}`
+	access      = `{"kind":"SubjectAccessReview","apiVersion":"authorization.k8s.io/v1","status":{"allowed":true,"reason":"granular: the user holds \"granular\"; admission decides on each field"}}`
 )
 
 // RefusingPath refuses an AdmissionReview with Refused in it, which shows that a webhook is asked. To search for it costs time.

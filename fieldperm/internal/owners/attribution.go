@@ -30,7 +30,7 @@ func Unattributed(new []byte, r *change.Requirement) bool {
 	}
 	place := placeOf(doc.Root(), r.Path)
 	for i := range managed.entries {
-		if e := &managed.entries[i]; ownsAround(e.set(), place) || e.faulty {
+		if owns, known := ownsAround(managed.entries[i].raw, place); owns || !known {
 			return false
 		}
 	}
@@ -44,7 +44,12 @@ type step struct {
 	// values.
 	list []rawjson.Value
 	item rawjson.Value
+	// compared counts items whose keys were compared.
+	compared int
 }
+
+// mostCompared bounds the comparisons of the items of a list with the keys that managers own. It is for a message only.
+const mostCompared = 1 << 16
 
 // placeOf returns the steps of a path in an object.
 func placeOf(at rawjson.Value, p fieldpath.Path) []step {
@@ -107,45 +112,91 @@ func hasKeys(item rawjson.Value, keys *smdvalue.FieldList) bool {
 	})
 }
 
-// elements returns the elements of a set that may be the step. It reports false if the set does not tell the items of the list apart.
-func (s *step) elements(set *smdpath.Set) (out []smdpath.PathElement, known bool) {
-	out, known = []smdpath.PathElement{s.fixed}, s.fixed.Index == nil || !s.item.IsAbsent()
-	if s.fixed.Index == nil {
-		return out, known
-	}
-	visit := func(e smdpath.PathElement) {
-		switch {
-		case e.Key != nil:
-			same := 0
-			for _, item := range s.list {
-				if hasKeys(item, e.Key) {
-					same++
-				}
-			}
-			known = known && same < 2
-			if hasKeys(s.item, e.Key) {
-				out = append(out, e)
-			}
-		case e.Value != nil && smdvalue.Equals(*e.Value, smdvalue.NewValueInterface(rawjson.Native(s.item, nil))):
-			out = append(out, e)
+// is reports whether an element of managedFields is the step. known is false if it does not tell the items of the list apart.
+func (s *step) is(e smdpath.PathElement) (is, known bool) {
+	switch {
+	case s.fixed.Equals(e):
+		return true, true
+	case s.fixed.Index == nil:
+		return false, true
+	case s.item.IsAbsent():
+		return false, false
+	case e.Key != nil:
+		if s.compared += len(s.list); s.compared > mostCompared {
+			return false, false
 		}
+		same := 0
+		for _, item := range s.list {
+			if hasKeys(item, e.Key) {
+				same++
+			}
+		}
+		return hasKeys(s.item, e.Key), same < 2
 	}
-	set.Members.Iterate(visit)
-	set.Children.Iterate(visit)
-	return out, known
+	return e.Value != nil && smdvalue.Equals(*e.Value, smdvalue.NewValueInterface(rawjson.Native(s.item, nil))), true
 }
 
-// ownsAround reports whether a set has the place, something below it, or a whole that it is part of. It is true for a place about which the
-// set does not say enough.
-func ownsAround(set *smdpath.Set, place []step) bool {
-	if len(place) == 0 || set.Empty() {
-		return !set.Empty()
+// itself is the member of fieldsV1 that stands for the place that it is in.
+const itself = "."
+
+// ownsAround reports whether fieldsV1 has the place, something below it, or a whole that it is part of. known is false if it does not say
+// enough about the place. It decodes no other parts of fieldsV1, because a denial must not cost what its objects have of managers.
+func ownsAround(fields rawjson.Value, place []step) (owns, known bool) {
+	if !fields.IsObject() {
+		return false, false
 	}
-	elements, known := place[0].elements(set)
-	return !known || slices.ContainsFunc(elements, func(e smdpath.PathElement) bool {
-		below := set.WithPrefix(e)
-		return set.Members.Has(e) && (len(place) == 1 || below.Empty()) || ownsAround(below, place[1:])
-	})
+	if len(place) == 0 {
+		return hasPaths(fields), true
+	}
+	s := &place[0]
+	if s.fixed.FieldName != nil {
+		return ownsBelow(fields.Get("f:"+*s.fixed.FieldName), place[1:])
+	}
+	for m := fields.Members(); m.Next(); {
+		name := m.Name().String()
+		if name == itself {
+			continue
+		}
+		e, err := smdpath.DeserializePathElement(name)
+		if err != nil {
+			return false, false
+		}
+		is, known := s.is(e)
+		if !known {
+			return false, false
+		}
+		if !is {
+			continue
+		}
+		if owns, known := ownsBelow(m.Value(), place[1:]); owns || !known {
+			return owns, known
+		}
+	}
+	return false, true
+}
+
+// ownsBelow is ownsAround for the part of fieldsV1 about one step, absent if there is none, and the rest of the place.
+func ownsBelow(part rawjson.Value, rest []step) (owns, known bool) {
+	if part.IsAbsent() {
+		return false, true
+	}
+	if !part.IsObject() {
+		return false, false
+	}
+	if more := hasPaths(part); !more || len(rest) == 0 {
+		return true, true
+	}
+	return ownsAround(part, rest)
+}
+
+// hasPaths reports whether fieldsV1, or a part of it, has paths below.
+func hasPaths(fields rawjson.Value) bool {
+	for m := fields.Members(); m.Next(); {
+		if !m.Name().Is(itself) {
+			return true
+		}
+	}
+	return false
 }
 
 func keyValue(k fieldpath.Key) smdvalue.Value {
