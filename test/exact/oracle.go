@@ -235,8 +235,8 @@ func (o *oracle) free(p place) bool {
 	switch p.node.Role() {
 	case schema.RoleServerWritten:
 		// The API server keeps the generation of a new object, where it does not count.
-		begins := p.new == nil || p.new.kind == null || p.new.kind == number && (p.new.text == "0" || p.new.text == "1")
-		if !o.create || p.path != ".metadata.generation" || begins {
+		if !o.create || p.path != ".metadata.generation" || p.new == nil || p.new.kind == null ||
+			o.same(p.new, numberValue("0")) || o.same(p.new, numberValue("1")) {
 			return true
 		}
 	case schema.RoleOwnership:
