@@ -46,6 +46,7 @@ func TestC8_ABarrierHoldsAtTheFieldsItsFieldIsDerivedFrom(t *testing.T) {
 		"the volume of the token":           {".spec.volumes", "excluded: true", ".spec.automountServiceAccountToken", true},
 		"resources of the Pod":              {".spec.resources", "excluded: true", container + ".resources.limits", true},
 		"what counts for the Pod":           {".spec.resources", "excluded: true", ".spec.initContainers[*].restartPolicy", false},
+		"keys that do not match":            {".spec.affinity.podAffinity.requiredDuringSchedulingIgnoredDuringExecution[*].labelSelector", "excluded: true", ".spec.affinity.podAffinity.requiredDuringSchedulingIgnoredDuringExecution[*].mismatchLabelKeys", true},
 		"labels that a constraint names":    {".spec.topologySpreadConstraints", "excluded: true", ".metadata.labels", false},
 		"a field that is not derived":       {".spec.hostPID", "excluded: true", ".spec.hostNetwork", false},
 		"the metadata, of a template's own": {".metadata", "excludedWhen: \"has(self.labels) && 'x' in self.labels\"", ".metadata", true},
