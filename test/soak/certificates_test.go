@@ -11,6 +11,7 @@ import (
 	"fmt"
 	"net/http"
 	"os"
+	"path/filepath"
 	"slices"
 	"sync"
 	"time"
@@ -18,73 +19,88 @@ import (
 	"k8s.io/client-go/util/cert"
 
 	"github.com/fieldperm/fieldperm/test/cluster"
-	"github.com/fieldperm/fieldperm/test/stack"
 )
 
 const (
-	callersFile = "callers-ca.crt"
+	// callersFile is the file of --client-ca-file. The others are files of the stack.
+	callersFile                                         = "callers-ca.crt"
+	firstCA, servingFile, clientCertFile, clientKeyFile = "ca.crt", "serving.crt", "client.crt", "client.key"
 	// reread is longer than kube-apiserver takes to read its client certificate again: CertCallbackRefreshDuration of client-go, 5 minutes.
 	reread = 6 * time.Minute
 )
 
-// callers has the CAs that sign the certificates of fieldperm's callers, and the present certificate of the sender.
+// callers has the certificates of the callers of fieldperm, and their CAs: one for the sender, and one for kube-apiserver.
 type callers struct {
-	s     *stack.Stack
+	dir   string
 	roots *x509.CertPool
-	// first signs the certificate with which kube-apiserver starts.
-	first []byte
 
-	mu      sync.Mutex
-	own     tls.Certificate
-	current authority
-	// retiring are CAs that were replaced, and may still be in use by kube-apiserver.
-	retiring []authority
-	number   int
+	mu     sync.Mutex
+	number int
+	// own is the certificate of the sender.
+	own    tls.Certificate
+	sender authority
+	// servers are the CAs of kube-apiserver's certificate: the last one signed the present certificate, and it may still use the others.
+	servers []authority
 }
 
-// authority is a CA with the time at which it was replaced.
+// authority is a CA.
 type authority struct {
-	signer   *cluster.Authority
-	bundle   []byte
+	signer *cluster.Authority // Nil: its key is not known.
+	bundle []byte
+	// replaced is when another one took its place.
 	replaced time.Time
 }
 
+// newCallers writes the first CAs.
 func newCallers(dir string) (*callers, error) {
-	c := &callers{}
-	var err error
-	if c.first, err = os.ReadFile(dir + "/ca.crt"); err != nil {
+	c := &callers{dir: dir}
+	first, err := os.ReadFile(c.file(firstCA))
+	if err != nil {
 		return nil, err
 	}
-	if c.roots, err = cert.NewPool(dir + "/ca.crt"); err != nil {
+	c.servers = []authority{{bundle: first}}
+	if c.roots, err = cert.NewPool(c.file(firstCA)); err != nil {
 		return nil, err
 	}
-	if c.current, err = c.newAuthority(); err != nil {
+	if c.sender, c.own, _, err = c.issue(); err != nil {
 		return nil, err
 	}
-	if c.own, _, err = c.issue(c.current); err != nil {
-		return nil, err
-	}
-	return c, os.WriteFile(dir+"/"+callersFile, slices.Concat(c.first, c.current.bundle), 0o600)
+	return c, c.write()
 }
 
-func (c *callers) newAuthority() (authority, error) {
+func (c *callers) file(name string) string { return filepath.Join(c.dir, name) }
+
+// issue makes a CA and a client certificate of it, which is also returned as PEM, with its key.
+func (c *callers) issue() (from authority, own tls.Certificate, pem [2][]byte, err error) {
 	c.number++
-	signer, err := cluster.NewAuthority(fmt.Sprintf("callers-%d", c.number))
-	if err != nil {
-		return authority{}, err
+	if from.signer, err = cluster.NewAuthority(fmt.Sprintf("callers-%d", c.number)); err != nil {
+		return
 	}
-	bundle, err := signer.Bundle()
-	return authority{signer: signer, bundle: bundle}, err
+	if from.bundle, err = from.signer.Bundle(); err != nil {
+		return
+	}
+	if pem[0], pem[1], err = from.signer.Issue(cluster.Leaf{Name: "kube-apiserver", Usage: x509.ExtKeyUsageClientAuth}); err != nil {
+		return
+	}
+	own, err = tls.X509KeyPair(pem[0], pem[1])
+	return
 }
 
-// issue makes a certificate, with its PEM and that of its key.
-func (c *callers) issue(from authority) (tls.Certificate, [2][]byte, error) {
-	certificate, key, err := from.signer.Issue(cluster.Leaf{Name: "kube-apiserver", Usage: x509.ExtKeyUsageClientAuth})
-	if err != nil {
-		return tls.Certificate{}, [2][]byte{}, err
+// write writes the CAs that fieldperm is to accept.
+func (c *callers) write(more ...authority) error {
+	var bundle []byte
+	for _, one := range slices.Concat(c.servers, []authority{c.sender}, more) {
+		bundle = append(bundle, one.bundle...)
 	}
-	pair, err := tls.X509KeyPair(certificate, key)
-	return pair, [2][]byte{certificate, key}, err
+	return replace(c.file(callersFile), bundle)
+}
+
+// replace replaces a file atomically.
+func replace(file string, content []byte) error {
+	if err := os.WriteFile(file+".new", content, 0o600); err != nil {
+		return err
+	}
+	return os.Rename(file+".new", file)
 }
 
 // certified returns the configuration of a client with the present certificate.
@@ -98,64 +114,94 @@ func (c *callers) with(own tls.Certificate) *tls.Config {
 	return &tls.Config{MinVersion: tls.VersionTLS12, RootCAs: c.roots, ServerName: "127.0.0.1", Certificates: []tls.Certificate{own}}
 }
 
-// write writes the CAs that fieldperm accepts.
-func (c *callers) write(more ...[]byte) error {
-	bundle := slices.Concat(append([][]byte{c.first, c.current.bundle}, more...)...)
-	for _, one := range c.retiring {
-		bundle = append(bundle, one.bundle...)
-	}
-	return replace(c.s.File(callersFile), bundle)
+// locked calls f alone.
+func (c *callers) locked(f func() error) error {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	return f()
 }
 
-func replace(file string, content []byte) error {
-	if err := os.WriteFile(file+".new", content, 0o600); err != nil {
+// callersCertificates replaces the certificate of the sender and its CA, and then those of kube-apiserver.
+func (c *scene) callersCertificates(int) error {
+	p := c.callers
+	var fresh authority
+	var own tls.Certificate
+	if err := p.locked(func() (err error) {
+		if fresh, own, _, err = p.issue(); err == nil {
+			err = p.write(fresh)
+		}
+		return err
+	}); err != nil {
 		return err
 	}
-	return os.Rename(file+".new", file)
-}
-
-// accepted asks each replica over a new connection, and returns an error unless all answer that status.
-func (c *callers) accepted(ctx context.Context, f *fleet, own tls.Certificate, code int) error {
-	for _, one := range f.all() {
-		client := client(nil, c.with(own))
-		defer client.CloseIdleConnections()
-		request, err := http.NewRequestWithContext(ctx, http.MethodGet, "https://"+one.address+"/permissions?group=autoscaling&kind=Scale", nil)
-		if err != nil {
-			return err
-		}
-		response, err := client.Do(request)
-		if err != nil {
-			return err
-		}
-		if err := response.Body.Close(); err != nil {
-			return err
-		}
-		if response.StatusCode != code {
-			return fmt.Errorf("replica %d: %d, want %d", one.replica, response.StatusCode, code)
-		}
+	if err := c.answers(own, http.StatusOK); err != nil {
+		return err
 	}
-	return nil
+	var was tls.Certificate
+	if err := p.locked(func() error {
+		was, p.own, p.sender = p.own, own, fresh
+		return nil
+	}); err != nil {
+		return err
+	}
+	if err := c.sender.RenewAll(); err != nil {
+		return err
+	}
+	if err := p.locked(p.rotateServer); err != nil {
+		return err
+	}
+	return c.answers(was, http.StatusUnauthorized)
 }
 
-// serves returns an error unless each replica serves the certificate of the file on new connections.
-func (c *callers) serves(ctx context.Context, f *fleet) error {
-	want, err := cert.CertsFromFile(c.s.File("serving.crt"))
+// rotateServer replaces the certificate of kube-apiserver, which notices that within minutes. A CA that it does not use any more is not
+// accepted any more. It writes the CA of the sender too.
+func (c *callers) rotateServer() error {
+	fresh, _, pem, err := c.issue()
 	if err != nil {
 		return err
 	}
-	for _, one := range f.all() {
-		d := tls.Dialer{Config: c.certified()}
-		conn, err := d.DialContext(ctx, "tcp", one.address)
-		if err != nil {
-			return err
+	c.servers[len(c.servers)-1].replaced = time.Now()
+	c.servers = append(slices.DeleteFunc(c.servers, func(one authority) bool { return time.Since(one.replaced) > reread }), fresh)
+	return errors.Join(c.write(), replace(c.file(clientKeyFile), pem[1]), replace(c.file(clientCertFile), pem[0]))
+}
+
+// answers returns when each replica answers a certificate with that status, on a new connection.
+func (c *scene) answers(own tls.Certificate, want int) error {
+	return c.eachReplica(fmt.Sprintf("a certificate that is answered with %d", want), func(ctx context.Context, _ *http.Client, url string) error {
+		using := client(nil, c.callers.with(own))
+		defer using.CloseIdleConnections()
+		code, _, err := get(ctx, using, url+"/permissions?group=autoscaling&kind=Scale")
+		if err == nil && code != want {
+			err = fmt.Errorf("%d", code)
 		}
-		got := conn.(*tls.Conn).ConnectionState().PeerCertificates
-		if err := conn.Close(); err != nil {
-			return err
-		}
-		if len(got) == 0 || !bytes.Equal(got[0].Raw, want[0].Raw) {
-			return errors.New("an earlier certificate is served")
-		}
+		return err
+	})
+}
+
+// servingCertificate replaces fieldperm's own certificate.
+func (c *scene) servingCertificate(int) error {
+	if err := c.s.RotateServing(time.Time{}); err != nil {
+		return err
 	}
-	return nil
+	want, err := cert.CertsFromFile(c.s.File(servingFile))
+	if err != nil {
+		return err
+	}
+	return c.await("the new serving certificate", func(ctx context.Context) error {
+		for _, one := range c.fleet.all() {
+			d := tls.Dialer{Config: c.callers.certified()}
+			conn, err := d.DialContext(ctx, "tcp", one.address)
+			if err != nil {
+				return err
+			}
+			got := conn.(*tls.Conn).ConnectionState().PeerCertificates
+			if err := conn.Close(); err != nil {
+				return err
+			}
+			if len(got) == 0 || !bytes.Equal(got[0].Raw, want[0].Raw) {
+				return fmt.Errorf("%s serves an earlier one", one)
+			}
+		}
+		return nil
+	})
 }

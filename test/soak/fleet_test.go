@@ -6,6 +6,7 @@ import (
 	"context"
 	"crypto/tls"
 	"errors"
+	"fmt"
 	"net"
 	"net/http"
 	"slices"
@@ -20,6 +21,13 @@ type incarnation struct {
 	address string
 	// killed is set before the process is killed: requests on connections to it may fail.
 	killed atomic.Bool
+}
+
+func (i *incarnation) String() string {
+	if i == nil {
+		return "no replica"
+	}
+	return fmt.Sprintf("replica %d", i.replica)
 }
 
 // fleet has the replicas that are ready, as the endpoints of a Service.
@@ -79,6 +87,9 @@ func (f *fleet) dial(ctx context.Context, network, _ string) (net.Conn, error) {
 	}
 	return linked{conn, to}, nil
 }
+
+// patience is the maximum time of an answer: a busy machine is no fault of fieldperm.
+const patience = 30 * time.Second
 
 // idle is the time after which a connection that is not used any more is closed.
 const idle = 5 * time.Second

@@ -6,7 +6,15 @@ import (
 	"fmt"
 	"math/rand/v2"
 	"strings"
+
+	"github.com/fieldperm/fieldperm/test/sender"
 )
+
+// request is a request with its right answers.
+type request struct {
+	sender.Request
+	truth *truth
+}
 
 const (
 	namespace = "soak"
@@ -71,26 +79,31 @@ type target struct{ group, resource, kind, name, user string }
 const groups = `["system:authenticated"]`
 
 func (a target) question(verb string, t *truth) *request {
-	return &request{name: fmt.Sprintf("question: %s %s/%s by %s", verb, a.resource, a.name, a.user), path: "/authorize", truth: t, body: fmt.Appendf(nil,
+	return &request{sender.Request{Name: fmt.Sprintf("question: %s %s/%s by %s", verb, a.resource, a.name, a.user), Path: "/authorize", Body: fmt.Appendf(nil,
 		`{"apiVersion":"authorization.k8s.io/v1","kind":"SubjectAccessReview","spec":{"user":%q,"groups":%s,"resourceAttributes":{"verb":%q,"group":%q,"version":"v1","resource":%q,"namespace":%q,"name":%q}}}`,
-		a.user, groups, verb, a.group, a.resource, namespace, a.name)}
+		a.user, groups, verb, a.group, a.resource, namespace, a.name)}, t}
 }
 
-// reviews returns the review of an update in each size.
-func (a target) reviews(name, path string, t *truth, metadata [2]string, rest [2]string) []*request {
+// edit is a part of an object before and after an update.
+type edit struct{ before, after string }
+
+// reviews returns the review of an update in each size. The two edits are of the metadata and of the rest.
+func (a target) reviews(name, path string, t *truth, metadata, rest edit) []*request {
+	const form = `{"apiVersion":"admission.k8s.io/v1","kind":"AdmissionReview","request":{"uid":"u","kind":%s,"resource":%s,"requestKind":%s,"requestResource":%s,"name":%q,"namespace":%q,"operation":"UPDATE","userInfo":{"username":%q,"groups":%s},"object":%s,"oldObject":%s,"dryRun":false,"options":{"apiVersion":"meta.k8s.io/v1","kind":"UpdateOptions"}}}`
+	gvr := fmt.Sprintf(`{"group":%q,"version":"v1","resource":%q}`, a.group, a.resource)
+	gvk := fmt.Sprintf(`{"group":%q,"version":"v1","kind":%q}`, a.group, a.kind)
 	build := func(padding int) []byte {
-		object := func(i int) string {
+		object := func(metadata, rest string) string {
 			return fmt.Sprintf(`{"apiVersion":%q,"kind":%q,"metadata":{"name":%q,"namespace":%q,"uid":"u","annotations":{"padding":%q}%s}%s}`,
-				strings.TrimPrefix(a.group+"/v1", "/"), a.kind, a.name, namespace, strings.Repeat("x", padding), metadata[i], rest[i])
+				strings.TrimPrefix(a.group+"/v1", "/"), a.kind, a.name, namespace, strings.Repeat("x", padding), metadata, rest)
 		}
-		gvr := fmt.Sprintf(`{"group":%q,"version":"v1","resource":%q}`, a.group, a.resource)
-		gvk := fmt.Sprintf(`{"group":%q,"version":"v1","kind":%q}`, a.group, a.kind)
-		return fmt.Appendf(nil, `{"apiVersion":"admission.k8s.io/v1","kind":"AdmissionReview","request":{"uid":"u","kind":%s,"resource":%s,"requestKind":%s,"requestResource":%s,"name":%q,"namespace":%q,"operation":"UPDATE","userInfo":{"username":%q,"groups":%s},"object":%s,"oldObject":%s,"dryRun":false,"options":{"apiVersion":"meta.k8s.io/v1","kind":"UpdateOptions"}}}`,
-			gvk, gvr, gvk, gvr, a.name, namespace, a.user, groups, object(1), object(0))
+		return fmt.Appendf(nil, form, gvk, gvr, gvk, gvr, a.name, namespace, a.user, groups, object(metadata.after, rest.after), object(metadata.before, rest.before))
 	}
 	var out []*request
 	for _, size := range sizes {
-		out = append(out, &request{name: fmt.Sprintf("%s of %s/%s by %s, %d KiB", name, a.resource, a.name, a.user, size>>10), path: path, truth: t, body: build(max(0, size-len(build(0))) / 2)})
+		out = append(out, &request{sender.Request{
+			Name: fmt.Sprintf("%s of %s/%s by %s, %d KiB", name, a.resource, a.name, a.user, size>>10), Path: path, UID: "u", Body: build(max(0, size-len(build(0))) / 2),
+		}, t})
 	}
 	return out
 }
@@ -110,32 +123,32 @@ type mix struct {
 
 const granularPath, uncoveredPath = "/admit/granular", "/admit/uncovered"
 
-var none = [2]string{}
+var none = edit{}
 
 func newMix() *mix {
 	m := &mix{
-		scale: always(Allowed), marker: always(Allowed), scaleDenied: always(Denied), paused: always(Denied), moving: always(Allowed),
-		maker: always(Denied | Errored), stretcher: always(Denied | Errored), gadgetAsk: always(Denied | Errored),
+		scale: always(sender.Allowed), marker: always(sender.Allowed), scaleDenied: always(sender.Denied), paused: always(sender.Denied), moving: always(sender.Allowed),
+		maker: always(sender.Denied | sender.Errored), stretcher: always(sender.Denied | sender.Errored), gadgetAsk: always(sender.Denied | sender.Errored),
 	}
-	replicas := [2]string{`,"spec":{"replicas":1}`, `,"spec":{"replicas":2}`}
-	pause := [2]string{`,"spec":{"replicas":1}`, `,"spec":{"replicas":1,"paused":true}`}
-	both := [2]string{`,"spec":{"replicas":1}`, `,"spec":{"replicas":2,"minReadySeconds":7}`}
+	replicas := edit{`,"spec":{"replicas":1}`, `,"spec":{"replicas":2}`}
+	pause := edit{`,"spec":{"replicas":1}`, `,"spec":{"replicas":1,"paused":true}`}
+	both := edit{`,"spec":{"replicas":1}`, `,"spec":{"replicas":2,"minReadySeconds":7}`}
 	for i := range people {
 		for j := range objects {
 			scaler := target{"apps", "deployments", "Deployment", fmt.Sprint("web-", j), fmt.Sprint("scaler-", i)}
-			m.steady = append(m.steady, scaler.reviews("scale", granularPath, always(Allowed), none, replicas)...)
-			m.steady = append(m.steady, scaler.reviews("pause", granularPath, always(Denied), none, pause)...)
-			m.steady = append(m.steady, scaler.reviews("scale and more", granularPath, always(Denied), none, both)...)
-			m.questions = append(m.questions, scaler.question("patch", always(Allowed)), scaler.question("update", always(Allowed)), scaler.question("delete", always(Denied)))
+			m.steady = append(m.steady, scaler.reviews("scale", granularPath, always(sender.Allowed), none, replicas)...)
+			m.steady = append(m.steady, scaler.reviews("pause", granularPath, always(sender.Denied), none, pause)...)
+			m.steady = append(m.steady, scaler.reviews("scale and more", granularPath, always(sender.Denied), none, both)...)
+			m.questions = append(m.questions, scaler.question("patch", always(sender.Allowed)), scaler.question("update", always(sender.Allowed)), scaler.question("delete", always(sender.Denied)))
 			keeper := target{"", "configmaps", "ConfigMap", fmt.Sprint("map-", j), fmt.Sprint("keeper-", i)}
-			m.steady = append(m.steady, keeper.reviews("own datum", granularPath, always(Allowed), none, [2]string{`,"data":{"mine":"a","other":"b"}`, `,"data":{"mine":"c","other":"b"}`})...)
-			m.steady = append(m.steady, keeper.reviews("other datum", granularPath, always(Denied), none, [2]string{`,"data":{"mine":"a","other":"b"}`, `,"data":{"mine":"a","other":"c"}`})...)
-			m.questions = append(m.questions, keeper.question("patch", always(Allowed)))
+			m.steady = append(m.steady, keeper.reviews("own datum", granularPath, always(sender.Allowed), none, edit{`,"data":{"mine":"a","other":"b"}`, `,"data":{"mine":"c","other":"b"}`})...)
+			m.steady = append(m.steady, keeper.reviews("other datum", granularPath, always(sender.Denied), none, edit{`,"data":{"mine":"a","other":"b"}`, `,"data":{"mine":"a","other":"c"}`})...)
+			m.questions = append(m.questions, keeper.question("patch", always(sender.Allowed)))
 			editor := target{"", "secrets", "Secret", fmt.Sprint("secret-", j), fmt.Sprint("editor-", i)}
-			m.steady = append(m.steady, editor.reviews("free label", uncoveredPath, always(Allowed), [2]string{`,"labels":{"a":"b"}`, `,"labels":{"a":"c"}`}, none)...)
-			m.steady = append(m.steady, editor.reviews("guarded label", uncoveredPath, always(Denied), [2]string{`,"labels":{"guarded.example.com/a":"b"}`, `,"labels":{"guarded.example.com/a":"c"}`}, none)...)
+			m.steady = append(m.steady, editor.reviews("free label", uncoveredPath, always(sender.Allowed), edit{`,"labels":{"a":"b"}`, `,"labels":{"a":"c"}`}, none)...)
+			m.steady = append(m.steady, editor.reviews("guarded label", uncoveredPath, always(sender.Denied), edit{`,"labels":{"guarded.example.com/a":"b"}`, `,"labels":{"guarded.example.com/a":"c"}`}, none)...)
 			mover := target{"apps", "deployments", "Deployment", fmt.Sprint("web-", j), fmt.Sprint("editor-", i)}
-			m.changing = append(m.changing, mover.reviews("moving label", uncoveredPath, m.moving, [2]string{`,"labels":{"moving.example.com/a":"b"}`, `,"labels":{"moving.example.com/a":"c"}`}, none)...)
+			m.changing = append(m.changing, mover.reviews("moving label", uncoveredPath, m.moving, edit{`,"labels":{"moving.example.com/a":"b"}`, `,"labels":{"moving.example.com/a":"c"}`}, none)...)
 		}
 	}
 	for j := range objects {
@@ -145,13 +158,13 @@ func newMix() *mix {
 		for range people { // As frequent as the others.
 			m.changing = append(m.changing, taker.reviews("scale", granularPath, m.scale, none, replicas)...)
 			m.changing = append(m.changing, taker.reviews("pause", granularPath, m.scaleDenied, none, pause)...)
-			m.questions = append(m.questions, taker.question("patch", m.marker), stranger.question("patch", always(Denied)))
+			m.questions = append(m.questions, taker.question("patch", m.marker), stranger.question("patch", always(sender.Denied)))
 			pauser := taker
 			pauser.user = "pauser"
 			m.changing = append(m.changing, pauser.reviews("pause", granularPath, m.paused, none, pause)...)
-			m.steady = append(m.steady, pauser.reviews("scale", granularPath, always(Denied), none, replicas)...)
+			m.steady = append(m.steady, pauser.reviews("scale", granularPath, always(sender.Denied), none, replicas)...)
 			gadget := target{"soak.example.com", "gadgets", "Gadget", fmt.Sprint("gadget-", j), "maker"}
-			size := [2]string{`,"spec":{"size":1}`, `,"spec":{"size":2}`}
+			size := edit{`,"spec":{"size":1}`, `,"spec":{"size":2}`}
 			m.changing = append(m.changing, gadget.reviews("size", granularPath, m.maker, none, size)...)
 			m.questions = append(m.questions, gadget.question("patch", m.gadgetAsk))
 			gadget.user = "stretcher"

@@ -3,19 +3,17 @@
 package soak
 
 import (
-	"bufio"
 	"context"
 	"fmt"
 	"io"
 	"net/http"
-	"os"
 	"strconv"
 	"strings"
 	"sync"
+	"testing"
 	"time"
 
 	"github.com/fieldperm/fieldperm/test/process"
-	"github.com/fieldperm/fieldperm/test/stack"
 )
 
 // The quantities that are sampled.
@@ -52,9 +50,10 @@ type life struct {
 
 // recorder samples the replicas that are ready.
 type recorder struct {
-	s         *stack.Stack
-	callers   *callers
-	fleet     *fleet
+	// dir is the directory of the stack.
+	dir     string
+	callers *callers
+	fleet   *fleet
 	// quiet calls a function while no request is under way.
 	quiet     func(func())
 	out       io.Writer
@@ -84,24 +83,22 @@ func (r *recorder) run(ctx context.Context, every time.Duration) {
 }
 
 func (r *recorder) sample(ctx context.Context, of *incarnation) error {
-	pid, err := process.ID(r.s.Dir(), name(of.replica))
+	pid, err := process.ID(r.dir, name(of.replica))
 	if err != nil {
 		return err
 	}
 	values := map[string]float64{}
-	for column, size := range map[string]string{resident: process.Resident, anonymous: process.Anonymous} {
-		bytes, err := process.Memory(pid, size)
+	for column, read := range map[string]func(int) (int64, error){
+		resident:  func(pid int) (int64, error) { return process.Memory(pid, process.Resident) },
+		anonymous: func(pid int) (int64, error) { return process.Memory(pid, process.Anonymous) },
+		files:     process.Files,
+		threads:   process.Threads,
+	} {
+		value, err := read(pid)
 		if err != nil {
 			return err
 		}
-		values[column] = float64(bytes)
-	}
-	for column, dir := range map[string]string{files: "fd", threads: "task"} {
-		entries, err := os.ReadDir(fmt.Sprintf("/proc/%d/%s", pid, dir))
-		if err != nil {
-			return err
-		}
-		values[column] = float64(len(entries))
+		values[column] = float64(value)
 	}
 	spent, err := process.ProcessorTime(pid)
 	if err != nil {
@@ -133,37 +130,29 @@ func (r *recorder) sample(ctx context.Context, of *incarnation) error {
 }
 
 func (r *recorder) metrics(ctx context.Context, of *incarnation, values map[string]float64) error {
-	c := client(nil, r.callers.certified())
-	defer c.CloseIdleConnections()
-	request, err := http.NewRequestWithContext(ctx, http.MethodGet, "https://"+of.address+"/metrics", nil)
+	using := client(nil, r.callers.certified())
+	defer using.CloseIdleConnections()
+	code, body, err := get(ctx, using, "https://"+of.address+"/metrics")
 	if err != nil {
 		return err
 	}
-	response, err := c.Do(request)
-	if err != nil {
-		return err
+	if code != http.StatusOK {
+		return fmt.Errorf("metrics: %d", code)
 	}
-	defer response.Body.Close()
-	if response.StatusCode != http.StatusOK {
-		return fmt.Errorf("metrics: %s", response.Status)
-	}
-	lines := bufio.NewScanner(response.Body)
-	lines.Buffer(nil, 1<<20)
-	for lines.Scan() {
-		line := lines.Text()
-		if line == "" || line[0] == '#' {
+	for line := range strings.Lines(body) {
+		if line == "\n" || line[0] == '#' {
 			continue
 		}
 		values[series]++
 		for metric, column := range map[string]string{"go_gc_heap_live_bytes ": liveHeap, "go_goroutines ": goroutines} {
 			if rest, ok := strings.CutPrefix(line, metric); ok {
-				if values[column], err = strconv.ParseFloat(rest, 64); err != nil {
+				if values[column], err = strconv.ParseFloat(strings.TrimSpace(rest), 64); err != nil {
 					return err
 				}
 			}
 		}
 	}
-	return lines.Err()
+	return nil
 }
 
 // oldest returns the process that ran the longest.
@@ -185,4 +174,27 @@ func name(replica int) string {
 		return "fieldperm-webhook"
 	}
 	return fmt.Sprintf("fieldperm-webhook-%d", replica+1)
+}
+
+// report prints how the process that ran the longest developed, and judges it. Its first sixth is its start.
+func (r *recorder) report(t *testing.T) {
+	t.Helper()
+	l := r.oldest()
+	if l == nil {
+		t.Errorf("no process was sampled: %v", r.lastFault)
+		return
+	}
+	warm := l.samples[len(l.samples)/6:]
+	t.Logf("replica %d ran for %s: %d samples after the first sixth", l.replica, l.samples[len(l.samples)-1].at.Round(time.Second), len(warm))
+	for _, q := range judged {
+		got, err := trendOf(q, warm)
+		if err != nil {
+			t.Error(err)
+			continue
+		}
+		t.Log(got)
+		if *growth && got.grows() {
+			t.Errorf("%s: grows", q.name)
+		}
+	}
 }

@@ -1,33 +1,11 @@
 package soak
 
 import (
-	"strings"
 	"sync"
 	"time"
+
+	"github.com/fieldperm/fieldperm/test/sender"
 )
-
-// answers is a set of answers. The zero value has none, so that no answer is right.
-type answers uint8
-
-// The answers of fieldperm. An answer of Errored is no decision: a 5xx, or an admission response that is no 403.
-const (
-	Allowed answers = 1 << iota
-	Denied
-	Errored
-)
-
-func (a answers) String() string {
-	var out []string
-	for one, name := range map[answers]string{Allowed: "allowed", Denied: "denied", Errored: "an error"} {
-		if a&one != 0 {
-			out = append(out, name)
-		}
-	}
-	if out == nil {
-		return "nothing"
-	}
-	return strings.Join(out, " or ")
-}
 
 // truth has the right answers of a request, over time. Its methods may be called concurrently.
 type truth struct {
@@ -38,31 +16,31 @@ type truth struct {
 
 type turn struct {
 	at    time.Time
-	right answers
+	right sender.Answer
 }
 
 // always is a truth that may change later.
-func always(right answers) *truth { return &truth{turns: []turn{{right: right}}} }
+func always(right sender.Answer) *truth { return &truth{turns: []turn{{right: right}}} }
 
 // change begins the window in which the old answers are right and the new ones too.
-func (t *truth) change(to answers) {
+func (t *truth) change(to sender.Answer) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	t.turns = append(t.turns, turn{time.Now(), t.turns[len(t.turns)-1].right | to})
 }
 
 // settle ends the window.
-func (t *truth) settle(to answers) {
+func (t *truth) settle(to sender.Answer) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	t.turns = append(t.turns, turn{time.Now(), to})
 }
 
 // during returns the answers that are right for a request between two times: those of every turn that held meanwhile.
-func (t *truth) during(begin, end time.Time) answers {
+func (t *truth) during(begin, end time.Time) sender.Answer {
 	t.mu.Lock()
 	defer t.mu.Unlock()
-	var out answers
+	var out sender.Answer
 	for i := len(t.turns) - 1; i >= 0; i-- {
 		if !t.turns[i].at.After(end) {
 			out |= t.turns[i].right
@@ -72,4 +50,24 @@ func (t *truth) during(begin, end time.Time) answers {
 		}
 	}
 	return out
+}
+
+// change is what a truth becomes.
+type change struct {
+	of *truth
+	to sender.Answer
+}
+
+// changing begins the window of the changes, calls f, and ends the window unless f fails.
+func changing(f func() error, changes ...change) error {
+	for _, one := range changes {
+		one.of.change(one.to)
+	}
+	if err := f(); err != nil {
+		return err
+	}
+	for _, one := range changes {
+		one.of.settle(one.to)
+	}
+	return nil
 }
