@@ -42,6 +42,8 @@ type outcome struct {
 type judge struct {
 	// report is called with each fault, the first ones of each kind, and fatal with the first wrong Allow.
 	report, fatal func(string)
+	// joined is how long a check may have been under way that a request joins: equal checks are asked once.
+	joined time.Duration
 
 	mu     sync.Mutex
 	events []event
@@ -173,7 +175,7 @@ func (j *judge) settle(until time.Time) {
 
 func (j *judge) wasSlowDuring(o outcome) bool {
 	for _, e := range j.slow {
-		if e.overlaps(o.begin, o.end) {
+		if e.overlaps(o.begin.Add(-j.joined), o.end) {
 			return true
 		}
 	}

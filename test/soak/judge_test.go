@@ -96,12 +96,15 @@ func TestJudge(t *testing.T) {
 		"a failure while away":                  {during(failed, 9, 11), counts{away: 1}},
 		"a failure of a killed process":         {during(killed, 0, 1), counts{killed: 1}},
 		"late while it was slow":                {during(late, 41, 42), counts{slow: 1}},
+		"late, of a check that began then":      {during(late, 47, 48), counts{slow: 1}},
+		"late, after such checks":               {during(late, 54, 55), counts{failures: 1}},
 		"late while it was not":                 {during(late, 0, 1), counts{failures: 1}},
 		"not late while it was slow":            {during(failed, 41, 42), counts{failures: 1}},
 	} {
 		t.Run(name, func(t *testing.T) {
 			var reported, fatal []string
 			j := &judge{
+				joined: 8 * time.Second,
 				events: []event{{away + " restarted", at.Add(10 * time.Second), at.Add(20 * time.Second)}, {"another", at.Add(30 * time.Second), at.Add(35 * time.Second)}},
 				report: func(text string) { reported = append(reported, text) }, fatal: func(text string) { fatal = append(fatal, text) },
 			}

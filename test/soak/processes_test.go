@@ -14,7 +14,7 @@ import (
 // tries bounds the waiting for a process on a busy machine.
 const tries = 4
 
-// restart ends a process and starts it again: the first replica in the first round only, so that its second process runs the longest.
+// restart ends a process and starts it again: of the first replica in the first round only, so that its process runs the longest from then on.
 func (c *scene) restart(round int, kill bool) error {
 	number := min(round, 1)
 	one := c.fleet.remove(number)

@@ -7,6 +7,8 @@ import (
 	"math/rand/v2"
 	"strings"
 
+	"k8s.io/apimachinery/pkg/types"
+
 	"github.com/fieldperm/fieldperm/test/sender"
 )
 
@@ -89,21 +91,22 @@ type edit struct{ before, after string }
 
 // reviews returns the review of an update in each size. The two edits are of the metadata and of the rest.
 func (a target) reviews(name, path string, t *truth, metadata, rest edit) []*request {
-	const form = `{"apiVersion":"admission.k8s.io/v1","kind":"AdmissionReview","request":{"uid":"u","kind":%s,"resource":%s,"requestKind":%s,"requestResource":%s,"name":%q,"namespace":%q,"operation":"UPDATE","userInfo":{"username":%q,"groups":%s},"object":%s,"oldObject":%s,"dryRun":false,"options":{"apiVersion":"meta.k8s.io/v1","kind":"UpdateOptions"}}}`
+	const form = `{"apiVersion":"admission.k8s.io/v1","kind":"AdmissionReview","request":{"uid":%q,"kind":%s,"resource":%s,"requestKind":%s,"requestResource":%s,"name":%q,"namespace":%q,"operation":"UPDATE","userInfo":{"username":%q,"groups":%s},"object":%s,"oldObject":%s,"dryRun":false,"options":{"apiVersion":"meta.k8s.io/v1","kind":"UpdateOptions"}}}`
 	gvr := fmt.Sprintf(`{"group":%q,"version":"v1","resource":%q}`, a.group, a.resource)
 	gvk := fmt.Sprintf(`{"group":%q,"version":"v1","kind":%q}`, a.group, a.kind)
-	build := func(padding int) []byte {
+	build := func(uid string, padding int) []byte {
 		object := func(metadata, rest string) string {
 			return fmt.Sprintf(`{"apiVersion":%q,"kind":%q,"metadata":{"name":%q,"namespace":%q,"uid":"u","annotations":{"padding":%q}%s}%s}`,
 				strings.TrimPrefix(a.group+"/v1", "/"), a.kind, a.name, namespace, strings.Repeat("x", padding), metadata, rest)
 		}
-		return fmt.Appendf(nil, form, gvk, gvr, gvk, gvr, a.name, namespace, a.user, groups, object(metadata.after, rest.after), object(metadata.before, rest.before))
+		return fmt.Appendf(nil, form, uid, gvk, gvr, gvk, gvr, a.name, namespace, a.user, groups, object(metadata.after, rest.after), object(metadata.before, rest.before))
 	}
 	var out []*request
 	for _, size := range sizes {
-		out = append(out, &request{sender.Request{
-			Name: fmt.Sprintf("%s of %s/%s by %s, %d KiB", name, a.resource, a.name, a.user, size>>10), Path: path, UID: "u", Body: build(max(0, size-len(build(0))) / 2),
-		}, t})
+		// The UID shows that an answer is to this request.
+		full := fmt.Sprintf("%s of %s/%s by %s, %d KiB", name, a.resource, a.name, a.user, size>>10)
+		body := build(full, max(0, size-len(build(full, 0)))/2)
+		out = append(out, &request{sender.Request{Name: full, Path: path, UID: types.UID(full), Body: body}, t})
 	}
 	return out
 }

@@ -38,7 +38,7 @@ var judged = []quantity{
 	{goroutines, 0.10, 10},
 	{files, 0.10, 4},
 	{threads, 0.10, 3},
-	{series, 0.02, 20},
+	{series, 0.10, 20},
 }
 
 // life has the samples of one process.

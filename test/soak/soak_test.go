@@ -38,6 +38,7 @@ func TestSoak(t *testing.T) {
 	ctx, cancel := context.WithCancelCause(t.Context())
 	defer cancel(nil)
 	c := &scene{t: t, ctx: ctx, mix: newMix(), fleet: &fleet{}, judge: &judge{
+		joined: checkTimeout,
 		report: func(text string) { t.Error(text) }, fatal: func(text string) { cancel(errors.New(text)) },
 	}}
 	c.start()
