@@ -107,6 +107,11 @@ SCALETIME ?= 60s
 test-scale: build controlplane ## Play a cluster of 5,000 nodes, 500 definitions and 20,000 bindings; SCALE=-rbac decides in process.
 	go test -tags integration -count=1 -v -timeout 60m ./test/scale -args -nodes=5000 -controllers=300 -definitions=500 -bindings=20000 -objects=100 -duration=$(SCALETIME) $(SCALE)
 
+DURATION ?= 1h
+.PHONY: test-soak
+test-soak: build controlplane ## 1,000 requests a second for DURATION, while schemas, grants and certificates change and processes end; SAMPLES=FILE.
+	go test -tags integration -count=1 -v -timeout 0 ./test/soak -args -rounds=0 -duration=$(DURATION) -rate=1000 -pause=30s -hold=3s -ttl=10s -every=10s -growth $(if $(SAMPLES),-samples=$(abspath $(SAMPLES)))
+
 .PHONY: test-mutation
 test-mutation: ## Break the code on purpose, once per mutation; the tests must notice each.
 	go run ./test/mutation

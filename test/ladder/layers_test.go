@@ -65,7 +65,7 @@ var layers = []layer{
 	// on fieldperm.
 	{"test tools", []string{
 		"test/aggregated/brewery/v1", "test/aggregated/brewery/v1beta1", "test/aggregated/plain/openapi", "test/aggregated/plain/v1",
-		"test/bench/ratios", "test/issuer", "test/mutation/edit", "test/noop", "test/openapi", "test/process", "test/store", "test/watchdog",
+		"test/bench/ratios", "test/issuer", "test/mutation/edit", "test/noop", "test/openapi", "test/process", "test/sender", "test/store", "test/watchdog",
 	}},
 	// API servers, and the API of an aggregated one.
 	{"test cluster", []string{
@@ -82,7 +82,7 @@ var layers = []layer{
 	// Packages that no package imports.
 	{"tests", []string{
 		"test/aggregated", "test/aggregated/plain", "test/asks", "test/bench", "test/chain", "test/contrib", "test/controllers", "test/controllers/thirdparty", "test/crdrefdocs", "test/demo", "test/deploy", "test/docs", "test/e2e", "test/endpoints", "test/faults", "test/fields", "test/ladder",
-		"test/load", "test/model", "test/mutation", "test/noop/cmd", "test/oracle/cmd", "test/oracle/faults", "test/patch", "test/recipes", "test/scale",
+		"test/load", "test/model", "test/mutation", "test/noop/cmd", "test/oracle/cmd", "test/oracle/faults", "test/patch", "test/recipes", "test/scale", "test/soak",
 	}},
 }
 

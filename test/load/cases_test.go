@@ -16,6 +16,7 @@ import (
 	"k8s.io/apimachinery/pkg/util/json"
 
 	"github.com/fieldperm/fieldperm/test/corpus"
+	"github.com/fieldperm/fieldperm/test/sender"
 )
 
 const (
@@ -25,20 +26,6 @@ const (
 	// target is the scenario whose object exists, for questions to /authorize.
 	target = "use-case-05-image-and-replicas"
 )
-
-// request is one request of the mix, with its only correct answer.
-type request struct {
-	name string
-	path string
-	body []byte
-	// uid is that of an admission review.
-	uid     types.UID
-	allowed bool
-	// reason is the beginning of the reason in an answer of /authorize.
-	reason string
-	// contains replaces the other checks, if it is set: to decode the answer would take the processor from the webhook.
-	contains []byte
-}
 
 // scenarios are the scenarios of use cases with kinds that every cluster has.
 func scenarios() ([]*corpus.Scenario, error) {
@@ -53,14 +40,14 @@ func scenarios() ([]*corpus.Scenario, error) {
 
 // mix has the requests of the load: every review in two sizes for each endpoint whose answer is known, and questions to /authorize.
 type mix struct {
-	questions, small, large []request
+	questions, small, large []sender.Request
 }
 
 // all lists every request once.
-func (m *mix) all() []request { return slices.Concat(m.questions, m.small, m.large) }
+func (m *mix) all() []sender.Request { return slices.Concat(m.questions, m.small, m.large) }
 
 // pick returns a request: every tenth is a question, and objects of both sizes are equally frequent.
-func (m *mix) pick(random *rand.Rand) *request {
+func (m *mix) pick(random *rand.Rand) *sender.Request {
 	from := m.small
 	switch share := random.IntN(100); {
 	case share < 10:
@@ -100,7 +87,7 @@ func (m *mix) addReviews(s *corpus.Scenario, step *corpus.Step, size int) error 
 	if err != nil {
 		return err
 	}
-	for to, req := range map[*[]request]*admissionv1.AdmissionRequest{&m.small: asItIs, &m.large: large} {
+	for to, req := range map[*[]sender.Request]*admissionv1.AdmissionRequest{&m.small: asItIs, &m.large: large} {
 		if req == nil {
 			continue
 		}
@@ -114,13 +101,20 @@ func (m *mix) addReviews(s *corpus.Scenario, step *corpus.Step, size int) error 
 		if err != nil {
 			return err
 		}
-		*to = append(*to, request{name: name, path: "/admit/granular", body: body, uid: req.UID, allowed: step.Allowed})
+		*to = append(*to, sender.Request{Name: name, Path: "/admit/granular", Body: body, UID: req.UID, Want: wanted(step.Allowed)})
 		// Only for a user with the generic permission a denial is known to come from a barrier.
 		if step.Allowed || generic(s, step, req.Operation) {
-			*to = append(*to, request{name: name + ", uncovered", path: "/admit/uncovered", body: body, uid: req.UID, allowed: step.Allowed})
+			*to = append(*to, sender.Request{Name: name + ", uncovered", Path: "/admit/uncovered", Body: body, UID: req.UID, Want: wanted(step.Allowed)})
 		}
 	}
 	return nil
+}
+
+func wanted(allowed bool) sender.Answer {
+	if allowed {
+		return sender.Allowed
+	}
+	return sender.Denied
 }
 
 func generic(s *corpus.Scenario, step *corpus.Step, operation admissionv1.Operation) bool {
@@ -163,8 +157,8 @@ func grown(req *admissionv1.AdmissionRequest, size int) (*admissionv1.AdmissionR
 }
 
 // questions are requests to /authorize: the marker lets its users through for proven resources, and fieldperm lets no other users through.
-func questions() ([]request, error) {
-	var out []request
+func questions() ([]sender.Request, error) {
+	var out []sender.Request
 	for name, q := range map[string]struct {
 		user, verb, resource string
 		allowed              bool
@@ -185,11 +179,7 @@ func questions() ([]request, error) {
 		if err != nil {
 			return nil, err
 		}
-		r := request{name: "authorize: " + name, path: "/authorize", body: body, allowed: q.allowed}
-		if q.allowed {
-			r.reason = "granular:"
-		}
-		out = append(out, r)
+		out = append(out, sender.Request{Name: "authorize: " + name, Path: "/authorize", Body: body, Want: wanted(q.allowed)})
 	}
 	return out, nil
 }

@@ -5,9 +5,7 @@ package load
 import (
 	"flag"
 	"fmt"
-	"io"
 	"log/slog"
-	"net/http"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -21,6 +19,8 @@ import (
 	"k8s.io/klog/v2"
 
 	"github.com/fieldperm/fieldperm/test/noop"
+	"github.com/fieldperm/fieldperm/test/sender"
+	"github.com/fieldperm/fieldperm/test/stack"
 )
 
 var (
@@ -46,23 +46,19 @@ func TestFloor(t *testing.T) {
 	must(t, err)
 	// The catalogue of built-in kinds only: barriers are the scenarios', dozens for one kind. The checks are remembered for the whole test.
 	s := startWith(t, all, nil, "--decision-cache-ttl=1h")
-	sender, err := newSender(s)
-	must(t, err)
-	t.Cleanup(sender.close)
+	own := &webhook{name: "fieldperm", pid: webhookPID(t, s), sender: newSender(t, s, s.WebhookURL()), allocated: scraped}
 	requests := floorRequests(t)
-	warm(t, sender, requests)
-
-	own := &webhook{name: "fieldperm", pid: webhookPID(t, s), sender: sender, allocated: scraped}
-	floor := startNoop(t, s.File("serving.crt"), s.File("serving.key"), sender.clients)
+	warm(t, own.sender, requests)
+	floor := startNoop(t, s)
 	for i := range requests {
-		must(t, floor.sender.send(t.Context(), &requests[i], 0))
+		must(t, floor.sender.Send(t.Context(), &requests[i], 0).Fault())
 	}
 	idle(t, own, floor)
 
 	t.Logf("%-22s %-9s  %-24s %-24s %-24s %-24s", "", "rate", "processor time", "p50", "p99", "bytes allocated")
 	for i := range requests {
 		for _, rate := range floorRates {
-			if strings.HasPrefix(fmt.Sprintf("%s %d", requests[i].name, rate), *only) {
+			if strings.HasPrefix(fmt.Sprintf("%s %d", requests[i].Name, rate), *only) {
 				compare(t, own, floor, &requests[i], rate)
 			}
 		}
@@ -70,22 +66,22 @@ func TestFloor(t *testing.T) {
 }
 
 // floorRequests returns a question and reviews in three sizes, of a user that holds the marker and the verb of the change. All are allowed.
-func floorRequests(t *testing.T) []request {
+func floorRequests(t *testing.T) []sender.Request {
 	t.Helper()
 	asked, err := questions()
 	must(t, err)
-	var out []request
+	var out []sender.Request
 	for _, q := range asked {
-		if q.allowed && strings.HasSuffix(q.name, "marker") {
-			q.name, q.contains = "authorize", []byte(`"status":{"allowed":true`)
+		if q.Want == sender.Allowed && strings.HasSuffix(q.Name, "marker") {
+			q.Name, q.Contains = "authorize", []byte(`"status":{"allowed":true`)
 			out = append(out, q)
 		}
 	}
 	for _, size := range []int{2, 16, 256} {
 		uid := fmt.Sprintf("0c9d2f1a-7d5e-4f35-8f0b-%012d", size)
-		out = append(out, request{
-			name: fmt.Sprintf("granular %dKiB", size), path: "/admit/granular", body: scaling(t, uid, size<<10), uid: types.UID(uid), allowed: true,
-			contains: fmt.Appendf(nil, `"uid":%q,"allowed":true`, uid),
+		out = append(out, sender.Request{
+			Name: fmt.Sprintf("granular %dKiB", size), Path: "/admit/granular", Body: scaling(t, uid, size<<10), UID: types.UID(uid), Want: sender.Allowed,
+			Contains: fmt.Appendf(nil, `"uid":%q,"allowed":true`, uid),
 		})
 	}
 	return out
@@ -109,66 +105,64 @@ func scaling(t *testing.T, uid string, size int) []byte {
 type webhook struct {
 	name   string
 	pid    int
-	sender *sender
+	sender *sender.Sender
 	// allocated reads the bytes that the process has allocated since its start.
-	allocated func(*testing.T, *sender) uint64
+	allocated func(*testing.T, *sender.Sender) uint64
 }
 
 // costs are those of one webhook at one rate.
 type costs struct {
-	result
+	sender.Result
 	spent     time.Duration
 	allocated uint64
 }
 
 // call sends a request for one slice.
-func (w *webhook) call(t *testing.T, c *costs, r *request, rate int) {
+func (w *webhook) call(t *testing.T, c *costs, r *sender.Request, rate int) {
 	t.Helper()
 	// A reading of the counter allocates too: the first difference is that cost.
 	first, second := w.allocated(t, w.sender), w.allocated(t, w.sender)
 	spent := cpuTime(t, w.pid)
-	var got *result
+	var got *sender.Result
 	if rate == saturated {
-		got = w.sender.flood(t.Context(), r, *slice)
+		got = flood(t.Context(), w.sender, r, *slice)
 	} else {
-		got = w.sender.run(t.Context(), &mix{questions: []request{*r}, small: []request{*r}, large: []request{*r}}, rate, *slice)
+		only := []sender.Request{*r}
+		got = run(t.Context(), w.sender, &mix{questions: only, small: only, large: only}, rate, *slice)
 	}
 	c.spent += cpuTime(t, w.pid) - spent
 	if allocated, reading := w.allocated(t, w.sender)-second, second-first; allocated > reading {
 		c.allocated += allocated - reading
 	}
-	c.due += got.due
-	c.right += got.right
-	c.took += got.took
-	c.latencies = append(c.latencies, got.latencies...)
-	for _, fault := range got.faults {
+	c.Add(got)
+	for _, fault := range got.Faults {
 		t.Errorf("%s: %s", w.name, fault)
 	}
-	if got.right != got.due {
-		t.Errorf("%s: %d of %d requests were answered rightly", w.name, got.right, got.due)
+	if got.Right != got.Due {
+		t.Errorf("%s: %d of %d requests were answered rightly", w.name, got.Right, got.Due)
 	}
 }
 
 // compare calls both by turns and prints a line: fieldperm, the floor and their ratio.
-func compare(t *testing.T, own, floor *webhook, r *request, rate int) {
+func compare(t *testing.T, own, floor *webhook, r *sender.Request, rate int) {
 	t.Helper()
 	var ours, least costs
 	for range *turns {
 		floor.call(t, &least, r, rate)
 		own.call(t, &ours, r, rate)
 	}
-	each := func(c *costs) float64 { return float64(c.spent.Microseconds()) / float64(max(1, c.due)) }
+	each := func(c *costs) float64 { return float64(c.spent.Microseconds()) / float64(max(1, c.Due)) }
 	column := func(a, b float64, unit string) string {
 		return fmt.Sprintf("%.0f/%.0f %s %.2f", a, b, unit, a/max(b, 1))
 	}
-	at := func(c *costs, share float64) float64 { return float64(c.at(share).Microseconds()) }
+	at := func(c *costs, share float64) float64 { return float64(c.At(share).Microseconds()) }
 	called := strconv.Itoa(rate)
 	if rate == saturated {
-		called = fmt.Sprintf("%.0f/%.0f", float64(ours.due)/ours.took.Seconds(), float64(least.due)/least.took.Seconds())
+		called = fmt.Sprintf("%.0f/%.0f", float64(ours.Due)/ours.Took.Seconds(), float64(least.Due)/least.Took.Seconds())
 	}
-	t.Logf("%-22s %-9s  %-24s %-24s %-24s %-24s", r.name, called, column(each(&ours), each(&least), "µs"),
+	t.Logf("%-22s %-9s  %-24s %-24s %-24s %-24s", r.Name, called, column(each(&ours), each(&least), "µs"),
 		column(at(&ours, 0.5), at(&least, 0.5), "µs"), column(at(&ours, 0.99), at(&least, 0.99), "µs"),
-		column(float64(ours.allocated)/float64(max(1, ours.due)), float64(least.allocated)/float64(max(1, least.due)), "B"))
+		column(float64(ours.allocated)/float64(max(1, ours.Due)), float64(least.allocated)/float64(max(1, least.Due)), "B"))
 }
 
 // idle prints what each takes without requests: fieldperm-webhook proves its enforcement again and again.
@@ -182,13 +176,13 @@ func idle(t *testing.T, all ...*webhook) {
 }
 
 // startNoop runs the webhook that does nothing in a process of its own.
-func startNoop(t *testing.T, certificate, key string, clients []*http.Client) *webhook {
+func startNoop(t *testing.T, s *stack.Stack) *webhook {
 	t.Helper()
 	program := filepath.Join(t.TempDir(), "noop")
 	if output, err := exec.CommandContext(t.Context(), "go", "build", "-o", program, "github.com/fieldperm/fieldperm/test/noop/cmd").CombinedOutput(); err != nil {
 		t.Fatalf("%v: %s", err, output)
 	}
-	cmd := exec.Command(program, certificate, key) //nolint:gosec // The program was just built.
+	cmd := exec.Command(program, s.File("serving.crt"), s.File("serving.key")) //nolint:gosec // The program was just built.
 	cmd.Stderr = os.Stderr
 	stop, err := cmd.StdinPipe()
 	must(t, err)
@@ -203,13 +197,13 @@ func startNoop(t *testing.T, certificate, key string, clients []*http.Client) *w
 	n, err := out.Read(address)
 	must(t, err)
 	return &webhook{
-		name: "noop", pid: cmd.Process.Pid, sender: &sender{url: "https://" + strings.TrimSpace(string(address[:n])), clients: clients},
-		allocated: func(t *testing.T, s *sender) uint64 { return number(t, string(fetched(t, s, noop.AllocatedPath))) },
+		name: "noop", pid: cmd.Process.Pid, sender: newSender(t, s, "https://"+strings.TrimSpace(string(address[:n]))),
+		allocated: func(t *testing.T, s *sender.Sender) uint64 { return number(t, string(fetched(t, s, noop.AllocatedPath))) },
 	}
 }
 
 // scraped reads the bytes allocated from the metrics of fieldperm-webhook.
-func scraped(t *testing.T, s *sender) uint64 {
+func scraped(t *testing.T, s *sender.Sender) uint64 {
 	t.Helper()
 	_, rest, _ := strings.Cut(string(fetched(t, s, "/metrics")), "\ngo_memstats_alloc_bytes_total ")
 	value, _, _ := strings.Cut(rest, "\n")
@@ -225,12 +219,9 @@ func number(t *testing.T, text string) uint64 {
 	return out
 }
 
-func fetched(t *testing.T, s *sender, path string) []byte {
+func fetched(t *testing.T, s *sender.Sender, path string) []byte {
 	t.Helper()
-	response, err := s.clients[0].Get(s.url + path)
-	must(t, err)
-	defer response.Body.Close()
-	body, err := io.ReadAll(response.Body)
+	body, err := s.Get(t.Context(), path)
 	must(t, err)
 	return body
 }

@@ -21,6 +21,7 @@ import (
 	"github.com/fieldperm/fieldperm/test/corpus"
 	"github.com/fieldperm/fieldperm/test/e2e"
 	"github.com/fieldperm/fieldperm/test/process"
+	"github.com/fieldperm/fieldperm/test/sender"
 	"github.com/fieldperm/fieldperm/test/stack"
 )
 
@@ -40,30 +41,28 @@ func TestLoad(t *testing.T) {
 	s := start(t, all)
 	m, err := requests(all, largeObject)
 	must(t, err)
-	sender, err := newSender(s)
-	must(t, err)
-	t.Cleanup(sender.close)
-	warm(t, sender, m.all())
+	to := newSender(t, s, s.WebhookURL())
+	warm(t, to, m.all())
 
 	pid := webhookPID(t, s)
 	begin, spent := memory(t, pid), processorTime(t, pid)
 	ctx, cancel := context.WithCancel(t.Context())
 	peaks := make(chan int64)
 	go func() { peaks <- peak(ctx, pid) }()
-	result := sender.run(ctx, m, *rate, *duration)
+	result := run(ctx, to, m, *rate, *duration)
 	cancel()
 	top, end := <-peaks, memory(t, pid)
 
 	spent = processorTime(t, pid) - spent
 
 	t.Log(result)
-	t.Logf("processor time of fieldperm-webhook: %s, %s a request", spent, (spent / time.Duration(max(1, result.due))).Round(time.Microsecond))
+	t.Logf("processor time of fieldperm-webhook: %s, %s a request", spent, (spent / time.Duration(max(1, result.Due))).Round(time.Microsecond))
 	t.Logf("memory of fieldperm-webhook: %d MiB before, %d MiB at most, %d MiB after; load average %s", begin>>20, top>>20, end>>20, loadAverage())
-	for _, fault := range result.faults {
+	for _, fault := range result.Faults {
 		t.Error(fault)
 	}
-	if result.right != result.due {
-		t.Errorf("%d of %d requests were answered rightly", result.right, result.due)
+	if result.Right != result.Due {
+		t.Errorf("%d of %d requests were answered rightly", result.Right, result.Due)
 	}
 	if top-begin > maxGrowth {
 		t.Errorf("memory grew by %d MiB, want at most %d", (top-begin)>>20, maxGrowth>>20)
@@ -125,16 +124,16 @@ func startWith(t *testing.T, all []*corpus.Scenario, schemas []string, arguments
 
 // warm sends every request until its answer is correct: denials from the time before the grants are cached for a while, and enforcement is
 // proven only after the start.
-func warm(t *testing.T, s *sender, requests []request) {
+func warm(t *testing.T, s *sender.Sender, requests []sender.Request) {
 	t.Helper()
 	for i := range requests {
 		var last error
 		err := wait.PollUntilContextTimeout(t.Context(), 200*time.Millisecond, 60*time.Second, true, func(ctx context.Context) (bool, error) {
-			last = s.send(ctx, &requests[i], 0)
+			last = s.Send(ctx, &requests[i], 0).Fault()
 			return last == nil, nil
 		})
 		if err != nil {
-			t.Errorf("%s: never right: %v", requests[i].name, last)
+			t.Errorf("%s: never right: %v", requests[i].Name, last)
 		}
 	}
 	if t.Failed() {

@@ -3,7 +3,6 @@
 package load
 
 import (
-	"errors"
 	"fmt"
 	"log/slog"
 	"net/http"
@@ -20,6 +19,7 @@ import (
 	"k8s.io/klog/v2"
 
 	"github.com/fieldperm/fieldperm/test/process"
+	"github.com/fieldperm/fieldperm/test/sender"
 	"github.com/fieldperm/fieldperm/test/stack"
 )
 
@@ -43,15 +43,13 @@ func TestD1_MemoryStaysBelowTheLimit(t *testing.T) {
 	s := start(t, all, fmt.Sprintf("--memory-limit=%d", containerLimit/10*9))
 	grown, err := requests(all, largeReview/2)
 	must(t, err)
-	sender, err := newSender(s)
-	must(t, err)
-	t.Cleanup(sender.close)
+	to := newSender(t, s, s.WebhookURL())
 	small, err := requests(all, largeObject)
 	must(t, err)
-	warm(t, sender, small.all())
+	warm(t, to, small.all())
 	pid := webhookPID(t, s)
 
-	right, refused := burst(t, sender, grown.large)
+	right, refused := burst(t, to, grown.large)
 	t.Logf("%d reviews of 2 MB at the same time: %d answered rightly, %d refused with 429; at most %d MiB", parallel, right, refused, high(t, pid)>>20)
 	if right == 0 {
 		t.Error("no review was decided")
@@ -62,29 +60,28 @@ func TestD1_MemoryStaysBelowTheLimit(t *testing.T) {
 	if top := high(t, pid); top >= containerLimit {
 		t.Errorf("fieldperm-webhook took %d MiB, and the limit is %d MiB", top>>20, int64(containerLimit)>>20)
 	}
-	warm(t, sender, small.all())
+	warm(t, to, small.all())
 	if webhookPID(t, s) != pid {
 		t.Error("fieldperm-webhook was started again")
 	}
 }
 
 // burst sends all requests at the same time, each once, and returns how many were decided and how many refused.
-func burst(t *testing.T, s *sender, from []request) (right, refused int64) {
+func burst(t *testing.T, s *sender.Sender, from []sender.Request) (right, refused int64) {
 	t.Helper()
 	var decided, full atomic.Int64
 	var flying sync.WaitGroup
 	for i := range parallel {
 		flying.Go(func() {
 			r := &from[i%len(from)]
-			err := s.send(t.Context(), r, i)
-			var status *statusError
-			switch {
-			case err == nil:
+			got := s.Send(t.Context(), r, i)
+			switch fault := got.Fault(); {
+			case fault == nil:
 				decided.Add(1)
-			case errors.As(err, &status) && status.code == http.StatusTooManyRequests && status.retryAfter != "":
+			case got.Code == http.StatusTooManyRequests && got.RetryAfter != "":
 				full.Add(1)
 			default:
-				t.Errorf("%s: %v", r.name, err)
+				t.Errorf("%s: %v", r.Name, fault)
 			}
 		})
 	}

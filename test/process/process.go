@@ -66,3 +66,14 @@ func ProcessorTime(pid int) (time.Duration, error) {
 	}
 	return time.Duration(ticks) * 10 * time.Millisecond, nil
 }
+
+// Files returns the number of open files: sockets and pipes too.
+func Files(pid int) (int64, error) { return entries(pid, "fd") }
+
+// Threads returns the number of threads.
+func Threads(pid int) (int64, error) { return entries(pid, "task") }
+
+func entries(pid int, of string) (int64, error) {
+	found, err := os.ReadDir(fmt.Sprintf("/proc/%d/%s", pid, of))
+	return int64(len(found)), err
+}

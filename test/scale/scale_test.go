@@ -19,6 +19,7 @@ import (
 	"k8s.io/klog/v2"
 
 	"github.com/fieldperm/fieldperm/test/process"
+	"github.com/fieldperm/fieldperm/test/sender"
 	"github.com/fieldperm/fieldperm/test/stack"
 )
 
@@ -37,31 +38,29 @@ func TestScale(t *testing.T) {
 	apply(t, s, grants)
 	populate(t, s)
 	must(t, s.AwaitGrants(t.Context()))
-	sender, err := newSender(s)
-	must(t, err)
-	t.Cleanup(sender.close)
-	warmSender(t, sender)
+	l := newLoad(t, s)
+	warmLoad(t, l)
 	report(t, s, "populated")
 
 	rate := 2 * reviewed(traffic(*nodes, *controllers)) // The other half are questions.
 	t.Logf("%d nodes, %d operators: %.0f reviews a second, and as many questions", *nodes, *controllers, rate/2)
 
 	before := measure(t, s)
-	steady := sender.play(t, rate, nil)
-	steady.judge(t, "steady", 0)
+	steady := l.play(t, rate, nil)
+	judge(t, "steady", steady, 0)
 	measure(t, s).since(t, before, steady)
 	report(t, s, "after the steady phase")
 
-	lost := sender.play(t, rate, func() {
+	lost := l.play(t, rate, func() {
 		must(t, s.SignalReplica(0, syscall.SIGKILL))
 	})
 	// What was under way fails, and nothing that is sent later.
-	lost.judge(t, "a replica is killed", int(rate))
-	t.Logf("no request fails from %s after the loss on", lost.lastFailure.Round(time.Millisecond))
+	judge(t, "a replica is killed", lost, int(rate))
+	t.Logf("no request fails from %s after the loss on", lost.LastFailure.Round(time.Millisecond))
 	must(t, s.StopReplica(0))
 	restart(t, s, 0)
 
-	rollout := sender.play(t, rate, func() {
+	rollout := l.play(t, rate, func() {
 		restart(t, s, spare)
 		for i := range *replicas {
 			must(t, s.StopReplica(i))
@@ -69,41 +68,18 @@ func TestScale(t *testing.T) {
 		}
 		must(t, s.StopReplica(spare))
 	})
-	rollout.judge(t, "all replicas are replaced", 0)
+	judge(t, "all replicas are replaced", rollout, 0)
 	report(t, s, "after the replacement")
 }
 
-// play sends requests for a phase, at least as long as the event lasts.
-func (s *sender) play(t *testing.T, rate float64, event func()) *phase {
-	t.Helper()
-	ctx, cancel := context.WithCancel(t.Context())
-	result := make(chan *phase, 1)
-	go func() { result <- s.run(ctx, rate) }()
-	end := time.After(*duration)
-	if event != nil {
-		event()
-	}
-	<-end
-	cancel()
-	return <-result
-}
-
-func (p *phase) judge(t *testing.T, name string, failures int) {
-	t.Helper()
-	t.Logf("%s: %s", name, p)
-	if p.wrong > 0 || p.failed > failures || p.right == 0 {
-		t.Errorf("%s: %d wrong, %d failed (at most %d), %d right: %s", name, p.wrong, p.failed, failures, p.right, strings.Join(p.faults, "\n"))
-	}
-}
-
-// warmSender sends requests until they are answered rightly: schemas and grants arrive by watches, and enforcement is proven after them.
-func warmSender(t *testing.T, s *sender) {
+// warmLoad sends requests until they are answered rightly: schemas and grants arrive by watches, and enforcement is proven after them.
+func warmLoad(t *testing.T, l *load) {
 	t.Helper()
 	begin := time.Now()
 	random := rand.New(rand.NewPCG(1, 1)) //nolint:gosec // The same mix each time.
 	for i := range 300 {
-		r := s.mix(random)
-		await(t, func(context.Context) error { return s.send(r, i) })
+		r := l.mix(random)
+		await(t, func(ctx context.Context) error { return l.Send(ctx, r, i).Fault() })
 	}
 	t.Logf("reviews are decided %s after the last object", time.Since(begin).Round(100*time.Millisecond))
 }
@@ -145,11 +121,11 @@ func measure(t *testing.T, s *stack.Stack) sums {
 	return out
 }
 
-func (a sums) since(t *testing.T, b sums, p *phase) {
+func (a sums) since(t *testing.T, b sums, r *sender.Result) {
 	t.Helper()
 	took, spent := a.at.Sub(b.at).Seconds(), a.processor-b.processor
 	t.Logf("processor time of all replicas: %.2f cores, %s a request; %.1f checks, %.1f SubjectAccessReviews and %.2f probes a second",
-		spent.Seconds()/took, (spent / time.Duration(max(1, p.due))).Round(time.Microsecond), (a.checks-b.checks)/took, (a.missed-b.missed)/took, (a.probes-b.probes)/took)
+		spent.Seconds()/took, (spent / time.Duration(max(1, r.Due))).Round(time.Microsecond), (a.checks-b.checks)/took, (a.missed-b.missed)/took, (a.probes-b.probes)/took)
 }
 
 // report prints the memory of each replica.
