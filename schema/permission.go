@@ -45,6 +45,8 @@ type barrierCondition struct {
 	reads []fieldpath.Pattern
 	// names are the names of fields that the condition may read, in any order.
 	names []string
+	// uses are the parts of the values that the condition uses.
+	uses []use
 }
 
 // newBarrierCondition compiles an excludedWhen.
@@ -53,7 +55,7 @@ func newBarrierCondition(expression string) (barrierCondition, error) {
 	if err != nil {
 		return barrierCondition{}, err
 	}
-	out := barrierCondition{program: program, text: expression, readsOld: len(identifiers(ast, oldValueVariable)) > 0, names: namesRead(ast)}
+	out := barrierCondition{program: program, text: expression, readsOld: len(identifiers(ast, oldValueVariable)) > 0, names: namesRead(ast), uses: usesOf(ast, valueVariable, oldValueVariable)}
 	for _, e := range identifiers(ast, valueVariable, oldValueVariable) {
 		out.reads = append(out.reads, selected(e))
 	}

@@ -111,13 +111,14 @@ func isSameKey(a, b string) bool {
 	return a == b || stands(a, b) || stands(b, a)
 }
 
-// maySee reports whether a barrier may hold because of a field below it. A condition that names fields sees those that it names.
+// maySee reports whether a barrier may hold because of a field below it. A condition that uses no value holds always, or never.
 func (g *guard) maySee(below fieldpath.Pattern, conditions []barrierCondition) bool {
 	if len(below) == 0 {
 		return true
 	}
-	name := below[len(below)-1].Name
-	return g.entry.Excluded || slices.ContainsFunc(conditions, func(c barrierCondition) bool { return len(c.names) == 0 || slices.Contains(c.names, name) })
+	return g.entry.Excluded || slices.ContainsFunc(conditions, func(c barrierCondition) bool {
+		return len(c.uses) == 0 || slices.ContainsFunc(c.uses, func(u use) bool { return u.sees(below) })
+	})
 }
 
 // readsOnly reports whether the conditions of a barrier read nothing but some fields of its value.

@@ -1,0 +1,94 @@
+package schema
+
+import (
+	"slices"
+
+	"github.com/google/cel-go/cel"
+	celast "github.com/google/cel-go/common/ast"
+	"github.com/google/cel-go/common/operators"
+	"github.com/google/cel-go/common/types"
+
+	"github.com/fieldperm/fieldperm/schema/fieldpath"
+)
+
+// use is a part of its value that a condition uses.
+type use struct {
+	path fieldpath.Pattern
+	// exists means that the condition only asks whether the part is there.
+	exists bool
+}
+
+// usesOf returns what an expression uses of the variables. It follows the variables of loops. Where it cannot follow, the whole is used.
+func usesOf(ast *cel.Ast, variables ...string) []use {
+	var out []use
+	for _, e := range identifiers(ast, variables...) {
+		out = follow(out, e, nil)
+	}
+	return out
+}
+
+// follow adds what an expression is used for, which is the value at a path.
+func follow(out []use, e celast.NavigableExpr, at fieldpath.Pattern) []use {
+	for {
+		parent, ok := e.Parent()
+		if !ok {
+			return append(out, use{path: at})
+		}
+		switch parent.Kind() {
+		case celast.SelectKind:
+			at = at.Child(fieldpath.Element{Name: parent.AsSelect().FieldName()})
+			if parent.AsSelect().IsTestOnly() {
+				return append(out, use{at, true})
+			}
+		case celast.CallKind:
+			step, is := stepOf(parent.AsCall(), e)
+			if !is {
+				return append(out, use{path: at})
+			}
+			at = at.Child(step)
+		case celast.ComprehensionKind:
+			loop := parent.AsComprehension()
+			if loop.IterRange().ID() != e.ID() {
+				return append(out, use{path: at})
+			}
+			for _, item := range celast.MatchDescendants(parent, celast.KindMatcher(celast.IdentKind)) {
+				if name := item.AsIdent(); name == loop.IterVar() || loop.HasIterVar2() && name == loop.IterVar2() {
+					out = follow(out, item, at.Child(fieldpath.Element{Any: true}))
+				}
+			}
+			return out
+		default:
+			return append(out, use{path: at})
+		}
+		e = parent
+	}
+}
+
+// stepOf returns the step of a call that selects a part of its first argument, which is e.
+func stepOf(call celast.CallExpr, e celast.NavigableExpr) (fieldpath.Element, bool) {
+	switch call.FunctionName() {
+	case operators.Index, operators.OptIndex, operators.OptSelect:
+	default:
+		return fieldpath.Element{}, false
+	}
+	if call.Args()[0].ID() != e.ID() {
+		return fieldpath.Element{}, false
+	}
+	if key := call.Args()[1]; key.Kind() == celast.LiteralKind {
+		if name, is := key.AsLiteral().(types.String); is {
+			return fieldpath.Element{Name: string(name)}, true
+		}
+	}
+	return fieldpath.Element{Any: true}, true
+}
+
+// sees reports whether the use may notice that a field appears or changes.
+func (u use) sees(field fieldpath.Pattern) bool {
+	for i := range min(len(u.path), len(field)) {
+		if a, b := u.path[i], field[i]; !a.Any && !b.Any && !isSameKey(a.Name, b.Name) {
+			return false
+		}
+	}
+	// A field in an item of a list does not bring the list into being.
+	return !u.exists || len(u.path) >= len(field) || !slices.ContainsFunc(field[len(u.path):], func(e fieldpath.Element) bool { return e.Any })
+}
