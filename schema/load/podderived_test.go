@@ -33,6 +33,7 @@ func TestC8_ABarrierHoldsAtTheFieldsItsFieldIsDerivedFrom(t *testing.T) {
 		"a condition that asks for what has it": {container, "excludedWhen: 'has(self.securityContext)'", appArmor, true},
 		"the same, in a loop":                   {".spec", "excludedWhen: 'self.containers.exists(c, has(c.securityContext))'", appArmor, true},
 		"the whole in a loop":                   {".spec", "excludedWhen: 'self.containers.filter(c, c.name != null).size() > 1'", appArmor, true},
+		"a comparison of the list":              {".spec", "excludedWhen: 'self.containers != []'", appArmor, true},
 		"another field in a loop":               {".spec", "excludedWhen: 'self.containers.exists(c, has(c.image) && c.image == \"x\")'", appArmor, false},
 		"the list of the items":                 {".spec", "excludedWhen: 'has(self.initContainers) && self.initContainers.exists(c, has(c.image) && c.image == \"x\")'", ".spec.hostNetwork", false},
 		"a key in a loop":                       {".metadata.labels", "parameterSource: labelKey, excludedWhen: \"self != null && self.exists(k, k.startsWith('topology.kubernetes.io/'))\"", ".spec.nodeName", true},
