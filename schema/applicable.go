@@ -182,6 +182,9 @@ func (u *uncoveredSet) does() []v1alpha1.ValidationAction {
 // are written all the time.
 const maxShapes = 1024
 
+// longestShape bounds the names of a shape that is remembered, in bytes. Names of the API are shorter.
+const longestShape = 2048
+
 // applicable remembers the applications by shape. The zero value is empty. It is safe for concurrent use.
 type applicable struct {
 	mu    sync.RWMutex
@@ -196,7 +199,9 @@ func (a *applicable) of(shape shapeOfRequest, find func(shapeOfRequest) map[v1al
 	if known {
 		return found
 	}
-	found = find(shape)
+	if found = find(shape); shape.size() > longestShape {
+		return found
+	}
 	a.mu.Lock()
 	defer a.mu.Unlock()
 	if a.known == nil || len(a.known) >= maxShapes {
@@ -204,6 +209,15 @@ func (a *applicable) of(shape shapeOfRequest, find func(shapeOfRequest) map[v1al
 	}
 	a.known[shape.clone()] = found
 	return found
+}
+
+// size returns the length of all names, in bytes.
+func (s shapeOfRequest) size() int {
+	n := len(s.ref.Group) + len(s.ref.Version) + len(s.ref.Resource) + len(s.ref.Subresource)
+	for _, k := range []runtimeschema.GroupVersionKind{s.kind, s.sentAs} {
+		n += len(k.Group) + len(k.Version) + len(k.Kind)
+	}
+	return n
 }
 
 // clone copies the names, which may be parts of the body of a request.
