@@ -52,11 +52,11 @@ func (n *Node) repeats(value any) bool {
 		folded := map[string]bool{}
 		for key, below := range value {
 			if m.folds {
-				if name := foldName(key); folded[name] {
+				name := foldName(key)
+				if folded[name] {
 					return true
-				} else {
-					folded[name] = true
 				}
+				folded[name] = true
 			}
 			if m.Child(key).repeats(below) {
 				return true

@@ -106,6 +106,10 @@ func (w *writer) try(ctx context.Context, attempt attempt, j *journal, a *audito
 	case apierrors.IsForbidden(err):
 		e.outcome = refused
 	}
+	if err != nil && len(body) > 0 {
+		// Raw answers are not decoded: the error does not say why.
+		e.err = fmt.Errorf("%w: %s", err, body)
+	}
 	if ctx.Err() != nil && err != nil && time.Since(e.begin) < attemptTimeout {
 		return // The test has ended.
 	}

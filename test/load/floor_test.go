@@ -198,7 +198,9 @@ func startNoop(t *testing.T, s *stack.Stack) *webhook {
 	must(t, err)
 	return &webhook{
 		name: "noop", pid: cmd.Process.Pid, sender: newSender(t, s, "https://"+strings.TrimSpace(string(address[:n]))),
-		allocated: func(t *testing.T, s *sender.Sender) uint64 { return number(t, string(fetched(t, s, noop.AllocatedPath))) },
+		allocated: func(t *testing.T, s *sender.Sender) uint64 {
+			return number(t, string(fetched(t, s, noop.AllocatedPath)))
+		},
 	}
 }
 

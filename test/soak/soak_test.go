@@ -73,7 +73,7 @@ func TestSoak(t *testing.T) {
 
 // newRecorder returns what samples the processes.
 func (c *scene) newRecorder() *recorder {
-	out := io.Writer(io.Discard)
+	var out io.Writer = io.Discard
 	if *samples != "" {
 		file, err := os.Create(*samples)
 		must(c.t, err)

@@ -69,7 +69,8 @@ func (s *stack) moveLevel() {
 		block = make([]pair, 0, size)
 	}
 	s.around += s.level
-	s.changed, s.level = append(block[:0], level...), 0
+	block = append(block[:0], level...)
+	s.changed, s.level = block, 0
 }
 
 // count returns the number of members or items of a value.
