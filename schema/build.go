@@ -143,7 +143,8 @@ func (b *builder) build(ref smd.TypeRef, o *overlay, fallback []byte, p place) *
 			b.errs = append(b.errs, fault)
 		}
 		n.permissions = b.compiled(append(slices.Clone(o.general), o.guard), own)
-		n.fork(b.compiled(o.pods, own))
+		// Of several barriers the last one counts: the barriers of the field itself are after those of fields that are derived from it.
+		n.fork(b.compiled(slices.Concat(derived(o.pods, true), derived(o.pods, false)), own))
 	}
 	return n
 }
@@ -161,6 +162,11 @@ func (b *builder) spell(m *Map, atom *smd.Map, o *overlay, p place) {
 }
 
 // compiled returns the permissions of guards at a place. There may be nil among the guards.
+// derived returns the guards that are derived, or the others.
+func derived(guards []*guard, want bool) []*guard {
+	return slices.DeleteFunc(slices.Clone(guards), func(g *guard) bool { return g.derived != want })
+}
+
 func (b *builder) compiled(guards []*guard, p place) []*Permission {
 	var out []*Permission
 	for _, g := range guards {

@@ -52,6 +52,8 @@ type guard struct {
 	// lent means that the entry, or a part of it, comes from another version. If the path does not emit the parameter, the verb is used
 	// without it.
 	lent bool
+	// derived means that the barrier is that of a field of Pods which the API server writes from this one.
+	derived bool
 	// makes means that the field becomes a part of a new object with each change.
 	makes bool
 	// everyKind means that the document is about every kind, not about the versions of one.
@@ -209,7 +211,7 @@ func (g *guard) keeping(other *guard) *guard {
 		return g
 	}
 	out := g.strengthen(other)
-	out.lent = g.lent
+	out.lent, out.derived = g.lent, g.derived
 	out.describe()
 	return out
 }

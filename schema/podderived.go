@@ -75,7 +75,7 @@ func (o *overlay) onDerived() *overlay {
 				lent = lent.always()
 			}
 			at := out.at(d.from)
-			at.pods = append(at.pods, lent)
+			at.pods = append(at.pods, lent.with(func(out *guard) { out.derived = true }))
 		})
 	}
 	return out
