@@ -1,6 +1,7 @@
 package schema
 
 import (
+	"reflect"
 	"slices"
 	"strings"
 	"sync"
@@ -75,7 +76,10 @@ func (o *overlay) onDerived() *overlay {
 				lent = lent.always()
 			}
 			at := out.at(d.from)
-			at.pods = append(at.pods, lent.with(func(out *guard) { out.derived = true }))
+			lent = lent.with(func(out *guard) { out.derived = true })
+			if !slices.ContainsFunc(at.pods, func(other *guard) bool { return reflect.DeepEqual(other.entry, lent.entry) }) {
+				at.pods = append(at.pods, lent)
+			}
 		})
 	}
 	return out
