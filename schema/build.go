@@ -161,12 +161,12 @@ func (b *builder) spell(m *Map, atom *smd.Map, o *overlay, p place) {
 	}
 }
 
-// compiled returns the permissions of guards at a place. There may be nil among the guards.
 // derived returns the guards that are derived, or the others.
 func derived(guards []*guard, want bool) []*guard {
 	return slices.DeleteFunc(slices.Clone(guards), func(g *guard) bool { return g.derived != want })
 }
 
+// compiled returns the permissions of guards at a place. There may be nil among the guards.
 func (b *builder) compiled(guards []*guard, p place) []*Permission {
 	var out []*Permission
 	for _, g := range guards {

@@ -8,7 +8,6 @@ import (
 	"github.com/google/cel-go/cel"
 
 	"github.com/fieldperm/fieldperm/api/v1alpha1"
-	"github.com/fieldperm/fieldperm/schema/fieldpath"
 	"github.com/fieldperm/fieldperm/verbs"
 )
 
@@ -41,8 +40,6 @@ type barrierCondition struct {
 	text    string
 	// readsOld means that the condition reads the old value.
 	readsOld bool
-	// reads are the fields of the values that the condition reads, empty for the whole.
-	reads []fieldpath.Pattern
 	// names are the names of fields that the condition may read, in any order.
 	names []string
 	// uses are the parts of the values that the condition uses.
@@ -55,11 +52,9 @@ func newBarrierCondition(expression string) (barrierCondition, error) {
 	if err != nil {
 		return barrierCondition{}, err
 	}
-	out := barrierCondition{program: program, text: expression, readsOld: len(identifiers(ast, oldValueVariable)) > 0, names: namesRead(ast), uses: usesOf(ast, valueVariable, oldValueVariable)}
-	for _, e := range identifiers(ast, valueVariable, oldValueVariable) {
-		out.reads = append(out.reads, selected(e))
-	}
-	return out, nil
+	return barrierCondition{
+		program: program, text: expression, readsOld: len(identifiers(ast, oldValueVariable)) > 0, names: namesRead(ast), uses: usesOf(ast, valueVariable, oldValueVariable),
+	}, nil
 }
 
 const (

@@ -128,11 +128,11 @@ func (g *guard) maySee(below fieldpath.Pattern, conditions []barrierCondition) b
 // readsOnly reports whether the conditions of a barrier read nothing but some fields of its value.
 func (g *guard) readsOnly(names []string) bool {
 	return !slices.ContainsFunc(g.conditions(), func(c barrierCondition) bool {
-		return slices.ContainsFunc(c.reads, func(p fieldpath.Pattern) bool { return len(p) == 0 || !slices.Contains(names, p[0].Name) })
+		return slices.ContainsFunc(c.uses, func(u use) bool { return len(u.path) == 0 || !slices.Contains(names, u.path[0].Name) })
 	})
 }
 
-// conditions compiles the conditions of a barrier. The zero condition, which reads the whole, stands for a faulty one.
+// conditions compiles the conditions of a barrier. A condition that uses the whole stands for a faulty one.
 func (g *guard) conditions() []barrierCondition {
 	var out []barrierCondition
 	for _, expression := range append([]string{g.entry.ExcludedWhen}, g.also...) {
@@ -141,7 +141,7 @@ func (g *guard) conditions() []barrierCondition {
 		}
 		c, err := newBarrierCondition(expression)
 		if err != nil {
-			c = barrierCondition{reads: []fieldpath.Pattern{{}}}
+			c = barrierCondition{uses: []use{{}}}
 		}
 		out = append(out, c)
 	}

@@ -51,10 +51,14 @@ func follow(out []use, e celast.NavigableExpr, at fieldpath.Pattern) []use {
 			if loop.IterRange().ID() != e.ID() {
 				return append(out, use{path: at})
 			}
+			before := len(out)
 			for _, item := range celast.MatchDescendants(parent, celast.KindMatcher(celast.IdentKind)) {
 				if name := item.AsIdent(); name == loop.IterVar() || loop.HasIterVar2() && name == loop.IterVar2() {
 					out = follow(out, item, at.Child(fieldpath.Element{Any: true}))
 				}
+			}
+			if len(out) == before {
+				out = append(out, use{path: at}) // The loop uses how many there are.
 			}
 			return out
 		default:

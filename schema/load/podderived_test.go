@@ -38,6 +38,7 @@ func TestC8_ABarrierHoldsAtTheFieldsItsFieldIsDerivedFrom(t *testing.T) {
 		"the list of the items":                 {".spec", "excludedWhen: 'has(self.initContainers) && self.initContainers.exists(c, has(c.image) && c.image == \"x\")'", ".spec.hostNetwork", false},
 		"a key in a loop":                       {".metadata.labels", "parameterSource: labelKey, excludedWhen: \"self != null && self.exists(k, k.startsWith('topology.kubernetes.io/'))\"", ".spec.nodeName", true},
 		"the number of keys":                    {".metadata", "excludedWhen: 'has(self.labels) && self.labels.size() > 1'", ".spec.nodeName", true},
+		"a loop that uses no key":               {".metadata.labels", "parameterSource: labelKey, excludedWhen: 'self != null && self.exists_one(k, true)'", ".spec.nodeName", true},
 		"one key":                               {".metadata", "excludedWhen: \"self.?labels['topology.kubernetes.io/zone'].orValue('') == 'a'\"", ".spec.nodeName", true},
 		"another key":                           {".metadata", "excludedWhen: \"self.?labels['a'].orValue('') == 'a'\"", ".spec.nodeName", false},
 		"a comparison":                          {".spec.topologySpreadConstraints[*]", "excludedWhen: 'self.labelSelector != {\"matchLabels\": {\"app\": \"web\"}}'", ".spec.topologySpreadConstraints[*].matchLabelKeys", true},
