@@ -18,6 +18,7 @@ func (b blind) node(n *Node) *Node {
 	}
 	out := *n
 	b[n], out.permissions = &out, b.permissions(n, n.permissions)
+	out.trees, out.derived = b.trees(n, n.trees), b.trees(n, n.derived)
 	if n.list != nil && n.list.item != nil {
 		list := *n.list
 		list.item, out.list = b.node(list.item), &list
@@ -53,4 +54,13 @@ func (b blind) permissions(n *Node, permissions []*Permission) []*Permission {
 		}
 		return p.always()
 	})
+}
+
+// trees returns the permissions of a node in each tree.
+func (b blind) trees(n *Node, trees [][]*Permission) [][]*Permission {
+	var out [][]*Permission
+	for _, tree := range trees {
+		out = append(out, b.permissions(n, tree))
+	}
+	return out
 }

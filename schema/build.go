@@ -143,8 +143,10 @@ func (b *builder) build(ref smd.TypeRef, o *overlay, fallback []byte, p place) *
 			b.errs = append(b.errs, fault)
 		}
 		n.permissions = b.compiled(append(slices.Clone(o.general), o.guard), own)
-		// Of several barriers the last one counts: the barriers of the field itself are after those of fields that are derived from it.
-		n.fork(b.compiled(slices.Concat(derived(o.pods, true), derived(o.pods, false)), own))
+		n.fork(b.compiled(o.pods, own))
+		for _, chain := range o.derived {
+			n.derive(b.compiled(chain, own))
+		}
 	}
 	return n
 }
@@ -159,11 +161,6 @@ func (b *builder) spell(m *Map, atom *smd.Map, o *overlay, p place) {
 			m.spellings[foldName(f.Name)] = b.below(fieldpath.Element{Name: f.Name}, atom.ElementType, own.untyped(), nil, p)
 		}
 	}
-}
-
-// derived returns the guards that are derived, or the others.
-func derived(guards []*guard, want bool) []*guard {
-	return slices.DeleteFunc(slices.Clone(guards), func(g *guard) bool { return g.derived != want })
 }
 
 // compiled returns the permissions of guards at a place. There may be nil among the guards.
@@ -236,7 +233,7 @@ func (b *builder) mapping(m *smd.Map, o *overlay, emits string, p place) *Map {
 		out.fields = make(map[string]*Node, len(m.Fields))
 	}
 	for _, f := range m.Fields {
-		out.fields[f.Name] = b.below(fieldpath.Element{Name: f.Name}, f.Type, o.field(f.Name), defaultJSON(f.Default), p)
+		out.fields[f.Name] = b.below(fieldpath.Element{Name: f.Name}, f.Type, o.declared(f.Name), defaultJSON(f.Default), p)
 	}
 	if !hasValues(m) {
 		return out

@@ -254,5 +254,8 @@ func (c *compiler) reportLost() {
 func newKind(gvk runtimeschema.GroupVersionKind, inner *Node) *Kind {
 	root := *inner
 	root.permissions = []*Permission{{verb: verbs.All()}}
-	return &Kind{GroupVersionKind: gvk, Root: &root, mayBar: root.MayBarWithin()}
+	return &Kind{
+		GroupVersionKind: gvk, Root: &root, mayBar: root.MayBarWithin(),
+		mayDivide: gvk.GroupKind() != podKind.GroupKind() && root.mayDivide(false, map[*Node]bool{}),
+	}
 }

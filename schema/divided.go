@@ -4,6 +4,8 @@ import (
 	"strings"
 
 	runtimeschema "k8s.io/apimachinery/pkg/runtime/schema"
+
+	"github.com/fieldperm/fieldperm/schema/fieldpath"
 )
 
 // A condition reads one value. The controller that reads the object later may put the value together from several parts: two names of one
@@ -19,18 +21,25 @@ const (
 	replaces  = "replace"
 )
 
-// Folds reports whether programs may read parts of a value of the node by names in another case.
-func (n *Node) Folds() bool {
+// MayBeDivided reports whether programs may put the value of a permission's condition together from parts: it is a part of a Pod, or has one, or has
+// names that count in every case.
+func (n *Node) MayBeDivided(p *Permission) bool { return p.makes || n.makesPods || n.folds() }
+
+// folds reports whether programs may read parts of a value of the node by names in another case.
+func (n *Node) folds() bool {
 	if n.mapping != nil && n.mapping.folds {
 		return true
 	}
-	return n.list != nil && n.list.item != n && n.list.item.Folds()
+	return n.list != nil && n.list.item != n && n.list.item.folds()
 }
 
-// Divided reports whether programs may read values where names count in every case (Node.Folds) in another way than a condition on one
-// of them. object is a decoded object of the kind, nil for none.
+// Divided reports whether programs may read the fields that become parts of Pods, or what they are in, in another way than a condition on
+// one of them. object is a decoded object of the kind, nil for none.
 func (k *Kind) Divided(object any) bool {
-	if k.Root.repeats(object) {
+	if !k.mayDivide {
+		return false
+	}
+	if k.Root.repeats(object, false) {
 		return true
 	}
 	if k.GroupKind() != revisionKind {
@@ -41,8 +50,21 @@ func (k *Kind) Divided(object any) bool {
 	return template != nil && (template[patch] != replaces || directives(data) > 1)
 }
 
-// repeats reports whether a decoded value has one name in two cases.
-func (n *Node) repeats(value any) bool {
+// mayDivide reports whether names count in every case at or below the node, where it becomes a part of Pods or leads to such parts.
+func (n *Node) mayDivide(inPod bool, seen map[*Node]bool) bool {
+	inPod = inPod || n.pod != NoPod
+	if seen[n] || !inPod && !n.makesPods {
+		return false
+	}
+	seen[n] = true
+	found := n.mapping != nil && n.mapping.folds
+	parts(n, func(_ fieldpath.Element, child *Node) { found = found || child.mayDivide(inPod, seen) })
+	return found
+}
+
+// repeats reports whether a decoded value has one name in two cases, in a part of a Pod or on the way to one.
+func (n *Node) repeats(value any, inPod bool) bool {
+	inPod = inPod || n.pod != NoPod
 	switch value := value.(type) {
 	case map[string]any:
 		m := n.mapping
@@ -51,14 +73,16 @@ func (n *Node) repeats(value any) bool {
 		}
 		folded := map[string]bool{}
 		for key, below := range value {
-			if m.folds {
-				name := foldName(key)
-				if folded[name] {
-					return true
-				}
+			child := m.Child(key)
+			if !inPod && !child.makesPods {
+				continue
+			}
+			if name := foldName(key); m.folds && folded[name] {
+				return true
+			} else if m.folds {
 				folded[name] = true
 			}
-			if m.Child(key).repeats(below) {
+			if child.repeats(below, inPod) {
 				return true
 			}
 		}
@@ -68,7 +92,7 @@ func (n *Node) repeats(value any) bool {
 			item = n.list.item
 		}
 		for _, below := range value {
-			if item.repeats(below) {
+			if item.repeats(below, inPod) {
 				return true
 			}
 		}

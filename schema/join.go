@@ -153,7 +153,7 @@ func alike(a, b *Node, seen map[[2]*Node]bool) bool {
 		return true
 	}
 	seen[[2]*Node{a, b}] = true
-	if a.emits != b.emits || !slices.EqualFunc(a.permissions, b.permissions, sameGuard) {
+	if a.emits != b.emits || !slices.EqualFunc(a.permissions, b.permissions, sameGuard) || !slices.EqualFunc(a.derived, b.derived, sameGuards) {
 		return false
 	}
 	if a.list != nil && !alike(a.items(), b.items(), seen) || a.mapping != nil && !alike(a.values(), b.values(), seen) {
@@ -161,6 +161,8 @@ func alike(a, b *Node, seen map[[2]*Node]bool) bool {
 	}
 	return a.mapping == nil || !slices.ContainsFunc(singled([]*Node{a, b}), func(name string) bool { return !alike(a.named(name), b.named(name), seen) })
 }
+
+func sameGuards(a, b []*Permission) bool { return slices.EqualFunc(a, b, sameGuard) }
 
 // sameGuard reports whether two permissions have the same effect. Two expressions are compared by identity only.
 func sameGuard(a, b *Permission) bool {

@@ -35,8 +35,10 @@ type Node struct {
 	fallback    []byte
 	permissions []*Permission
 	// trees are the permissions by tree: first the tree of the kind, then the trees of the objects that a field of the kind becomes a
-	// part of. It is nil if there is one tree, or if all trees have the same node here.
+	// part of. It is nil if there is one tree, or if all trees have the same node here. The last one stands for all that are left out.
 	trees [][]*Permission
+	// derived are the barriers of fields of Pods that the API server writes from the field, each chain from general to specific.
+	derived [][]*Permission
 	// forks means that the other trees begin here, with the chain above, and not with the verb of the root.
 	forks bool
 	emits string
@@ -113,18 +115,22 @@ func (n *Node) Map() *Map { return n.mapping }
 func (n *Node) Default() []byte { return n.fallback }
 
 // Permissions returns the permissions that guard the node, from general to specific. It is empty if the node has no verb of its own. It
-// has two if a path names one key of a map whose values have a verb as well. Permissions of other trees (Trees) come last. Callers must
-// not change the slice.
+// has two if a path names one key of a map whose values have a verb as well. Permissions of other trees (Trees) come last, and those of
+// Derived after them. Callers must not change the slice.
 func (n *Node) Permissions() []*Permission { return n.permissions }
 
 // Trees returns the permissions by tree, if a field of the kind becomes a part of other objects: first those of the kind, then those of
-// each object. Each tree has a chain of its own, which begins with the verb of the root. It is nil if there is one tree, or if all trees
-// have the same Permissions. Callers must not change the slices.
+// each object. Each tree has a chain of its own, which begins with the verb of the root. The last one stands for all that are left out. It is
+// nil if all trees have Permissions. Callers must not change the slices.
 func (n *Node) Trees() [][]*Permission { return n.trees }
 
 // Forks reports whether the other trees of the node begin with the chain above it, and not with the verb of the root: the node becomes a
 // part of Pods, which have barriers of their own there.
 func (n *Node) Forks() bool { return n.forks }
+
+// Derived returns the barriers of fields of Pods that the API server writes from the field of the node. Each chain is from general to
+// specific. It goes on from the chain of the node, and ends here: no verb below the node passes its barrier. Callers must not change the slices.
+func (n *Node) Derived() [][]*Permission { return n.derived }
 
 // MayBarWithin reports whether a permission below the node, without the node's own, can be a barrier. If so, a change of the whole must
 // be searched for barriers. UncoveredPermissionSets are not counted.

@@ -19,7 +19,9 @@ type overlay struct {
 	guard *guard
 	// general are the guards that this overlay has below those of all values of the map, if it singles out one key.
 	general []*guard
-	role    Role
+	// saidBy are the documents of administrators with an entry here, barredBy those whose entry is a barrier.
+	saidBy, barredBy []int
+	role             Role
 	// written is the entry that says when the API server writes the node, nil for none.
 	written *guard
 	// emitter is a guard that emitted a parameter before another guard replaced it.
@@ -30,7 +32,9 @@ type overlay struct {
 	// pod is the part of a Pod that the field becomes. pods are the barriers of that part of Pods, from general to specific.
 	pod  PodPart
 	pods []*guard
-	// freed means that a document about Pods has an entry for this key without a barrier, which takes the key out of its prefix.
+	// derived are the barriers of fields of Pods that the API server writes from this one. Each chain is from general to specific.
+	derived [][]*guard
+	// freed means that the documents about Pods take this key out of the barrier of its prefix.
 	freed  bool
 	fields map[string]*overlay
 	any    *overlay
@@ -52,8 +56,6 @@ type guard struct {
 	// lent means that the entry, or a part of it, comes from another version. If the path does not emit the parameter, the verb is used
 	// without it.
 	lent bool
-	// derived means that the barrier is that of a field of Pods which the API server writes from this one.
-	derived bool
 	// makes means that the field becomes a part of a new object with each change.
 	makes bool
 	// everyKind means that the document is about every kind, not about the versions of one.
@@ -161,6 +163,7 @@ func (o *overlay) lay(document []statement) {
 				continue
 			}
 		}
+		at.note(s.guard)
 		switch {
 		case at.guard == nil || s.guard.standing() > at.guard.standing():
 			at.settle(s.guard, at.guard)
@@ -169,6 +172,17 @@ func (o *overlay) lay(document []statement) {
 		default:
 			at.settle(s.guard.keeping(at.guard), at.guard)
 		}
+	}
+}
+
+// note records the document of an entry.
+func (o *overlay) note(g *guard) {
+	if g.rank != RankAdministrator {
+		return
+	}
+	o.saidBy = append(o.saidBy, g.document)
+	if g.bars() {
+		o.barredBy = append(o.barredBy, g.document)
 	}
 }
 
@@ -211,7 +225,7 @@ func (g *guard) keeping(other *guard) *guard {
 		return g
 	}
 	out := g.strengthen(other)
-	out.lent, out.derived = g.lent, g.derived
+	out.lent = g.lent
 	out.describe()
 	return out
 }
@@ -285,8 +299,10 @@ func merge(outer, inner *overlay) *overlay {
 	if inner == nil {
 		return outer
 	}
-	m := &overlay{guard: outer.guard, general: outer.general, role: outer.role, written: outer.written, any: merge(outer.any, inner.any)}
+	m := &overlay{guard: outer.guard, general: slices.Concat(inner.general, outer.general), role: outer.role, written: outer.written, any: merge(outer.any, inner.any)}
+	m.saidBy, m.barredBy = slices.Concat(outer.saidBy, inner.saidBy), slices.Concat(outer.barredBy, inner.barredBy)
 	m.pod, m.pods, m.freed = cmp.Or(outer.pod, inner.pod), slices.Concat(inner.pods, outer.pods), outer.freed || inner.freed
+	m.derived = slices.Concat(inner.derived, outer.derived)
 	m.emitter, m.included = cmp.Or(outer.emitter, inner.emitter), cmp.Or(outer.included, inner.included)
 	switch {
 	case inner.guard == nil:
@@ -294,6 +310,9 @@ func merge(outer, inner *overlay) *overlay {
 		m.settle(inner.guard, m.guard)
 	default:
 		m.settle(m.guard, inner.guard)
+		if inner.holdsBeside(outer) {
+			m.general = slices.Concat(inner.general, []*guard{inner.guard}, outer.general)
+		}
 	}
 	if m.role == RoleNone {
 		m.role = inner.role
@@ -313,43 +332,13 @@ func merge(outer, inner *overlay) *overlay {
 	return m
 }
 
-// singleOut returns the overlay of one named key of a map. Its guards are, from general to specific, those of all values, those of its
-// prefix, and its own. The own guard takes the place of that of the prefix, unless that is a barrier of a higher standing or of another
-// administrator. If a key has only recorded writes, it has the guard of its prefix. Barriers of Pods hold whatever guards the key here.
-func (o *overlay) singleOut(name string) *overlay {
-	own := o.fields[name]
-	out := *own
-	out.key = ""
-	if i := strings.IndexByte(name, '/'); i >= 0 && i < len(name)-1 && o.fields[name[:i+1]] != nil {
-		prefix := o.fields[name[:i+1]]
-		out = *merge(own, prefix)
-		out.guard, out.pods = own.guard, own.pods
-		switch {
-		case own.guard == nil:
-			out.guard = prefix.guard
-		case prefix.guard != nil && prefix.guard.bars() && (prefix.guard.standing() > own.guard.standing() || prefix.guard.isAgainst(own.guard)):
-			out.general = []*guard{prefix.guard}
-		}
-		if len(own.pods) == 0 && !own.freed {
-			out.pods = prefix.pods
-		}
-	}
-	if o.any == nil {
-		return &out
-	}
-	m := merge(&out, o.any)
-	m.guard, m.written = out.guard, out.written
-	m.general, m.pods = slices.Concat([]*guard{o.any.guard}, out.general), slices.Concat(o.any.pods, out.pods)
-	return m
-}
-
 // untyped returns the overlay for a value of which nothing is known. The API server writes no part of it, and no part emits a parameter
 // for certain.
 func (o *overlay) untyped() *overlay {
 	if o == nil {
 		return nil
 	}
-	out := &overlay{pod: o.pod, pods: o.pods, freed: o.freed, any: o.any.untyped()}
+	out := &overlay{pod: o.pod, pods: o.pods, derived: o.derived, freed: o.freed, any: o.any.untyped()}
 	for _, g := range o.general {
 		if g != nil {
 			out.general = append(out.general, g.lend(""))
@@ -381,9 +370,15 @@ func (o *overlay) identity() string {
 				b.WriteString(g.content)
 			}
 		}
-		fmt.Fprintf(&b, ";%s;%t", o.pod, o.freed)
+		fmt.Fprintf(&b, ";%s;%t%v%v", o.pod, o.freed, o.saidBy, o.barredBy)
 		for _, g := range o.pods {
 			b.WriteString("+" + g.content)
+		}
+		for _, chain := range o.derived {
+			b.WriteString("~")
+			for _, g := range chain {
+				b.WriteString("+" + g.content)
+			}
 		}
 		if o.emitter != nil {
 			b.WriteString("<" + strconv.Quote(o.emitter.entry.ParameterSource))

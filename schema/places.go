@@ -77,3 +77,14 @@ func children(n *Node, visit func(fieldpath.Element, *Node)) {
 		visit(fieldpath.Element{Any: true}, n.mapping.value)
 	}
 }
+
+// parts visits the nodes directly below n, and those of other spellings of its fields, which are no places of their own.
+func parts(n *Node, visit func(fieldpath.Element, *Node)) {
+	children(n, visit)
+	if n.mapping == nil {
+		return
+	}
+	for _, name := range sortedKeys(n.mapping.spellings) {
+		visit(fieldpath.Element{Name: name}, n.mapping.spellings[name])
+	}
+}

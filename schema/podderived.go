@@ -60,53 +60,111 @@ func (o *overlay) onDerived() *overlay {
 	out := &overlay{}
 	read := map[*guard][]barrierCondition{} // A guard may be above many fields, and conditions are slow to compile.
 	for _, d := range derivations() {
-		o.barring(d.field, func(g *guard, below fieldpath.Pattern) {
-			if _, known := read[g]; !known {
-				read[g] = g.conditions()
-			}
-			// A barrier above both fields is above both in a template too.
-			isAbove := len(d.field)-len(below) <= d.shared()
-			lent := g.onPods(PodPart(d.from[0].Name))
-			switch {
-			case d.isAlias && len(below) == 0:
-			case isAbove && g.entry.Excluded || !g.maySee(below, read[g]):
-				return
-			default:
-				// A condition is about values of the other field.
-				lent = lent.always()
+		for _, way := range o.barring(d.field) {
+			var chain []*guard
+			for _, b := range way {
+				if _, known := read[b.guard]; !known {
+					read[b.guard] = b.conditions()
+				}
+				if b.holds(d, read[b.guard]) {
+					chain = append(chain, b.lendTo(d))
+				}
 			}
 			at := out.at(d.from)
-			lent = lent.with(func(out *guard) { out.derived = true })
-			if !slices.ContainsFunc(at.pods, func(other *guard) bool { return reflect.DeepEqual(other.entry, lent.entry) }) {
-				at.pods = append(at.pods, lent)
+			if len(chain) > 0 && !slices.ContainsFunc(at.derived, func(other []*guard) bool { return slices.EqualFunc(other, chain, sameEntry) }) {
+				at.derived = append(at.derived, chain)
 			}
-		})
+		}
 	}
 	return out
 }
 
-// barring visits the barriers at, above and below a field, with the path from the barrier to the field, which is empty unless the barrier is
-// above.
-func (o *overlay) barring(field fieldpath.Pattern, visit func(g *guard, below fieldpath.Pattern)) {
-	if o == nil {
-		return
+// sameEntry reports whether two guards have the same content.
+func sameEntry(a, b *guard) bool {
+	return reflect.DeepEqual(a.entry, b.entry) && slices.Equal(a.also, b.also)
+}
+
+// barring is a barrier at, above or below a field. below is the path from the barrier to the field, which is empty unless the barrier is above.
+type barring struct {
+	*guard
+	below fieldpath.Pattern
+}
+
+// holds reports whether a derivation may change what the barrier guards, and the template has not the same barrier above both fields.
+func (b barring) holds(d derivation, conditions []barrierCondition) bool {
+	isAbove := len(d.field)-len(b.below) <= d.shared()
+	return len(b.below) == 0 || !(isAbove && b.entry.Excluded) && b.maySee(b.below, conditions)
+}
+
+// lendTo returns the barrier for the field from which the other one is derived. A condition is about values of the other field, unless both have
+// the same.
+func (b barring) lendTo(d derivation) *guard {
+	lent := b.onPods(PodPart(d.from[0].Name))
+	if d.isAlias && len(b.below) == 0 {
+		return lent
 	}
-	if o.guard != nil && o.guard.bars() {
-		visit(o.guard, field)
+	return lent.always()
+}
+
+// barring returns the barriers from the root to a field, and on to each one below it, from general to specific.
+func (o *overlay) barring(field fieldpath.Pattern) [][]barring {
+	var out [][]barring
+	var way []barring
+	at := []*overlay{o}
+	for i := 0; len(at) > 0 && i < len(field); i++ {
+		way = passed(way, at, field[i:])
+		at = below(at, func(name string) bool { return !field[i].Any && isSameKey(name, field[i].Name) })
 	}
-	if len(field) > 0 {
-		o.any.barring(field[1:], visit)
-		for _, name := range sortedKeys(o.fields) {
-			if !field[0].Any && isSameKey(name, field[0].Name) {
-				o.fields[name].barring(field[1:], visit)
+	var visit func(at []*overlay, above []barring, isField bool)
+	visit = func(at []*overlay, above []barring, isField bool) {
+		way := passed(above, at, nil)
+		if len(way) > len(above) || isField && len(way) > 0 {
+			out = append(out, way)
+		}
+		// Keys without an overlay of their own have the one of all keys.
+		names := map[string]bool{"": true}
+		for _, o := range at {
+			for name := range o.fields {
+				names[name] = true
 			}
 		}
-		return
+		for _, name := range sortedKeys(names) {
+			if next := below(at, func(other string) bool { return other == name }); len(next) > 0 {
+				visit(next, way, false)
+			}
+		}
 	}
-	o.any.barring(nil, visit)
-	for _, name := range sortedKeys(o.fields) {
-		o.fields[name].barring(nil, visit)
+	visit(at, way, true)
+	return out
+}
+
+// passed returns the barriers on a way that goes on through one place. left is the path from there to the field.
+func passed(way []barring, at []*overlay, left fieldpath.Pattern) []barring {
+	way = way[:len(way):len(way)]
+	for _, o := range at {
+		if o.guard != nil && o.guard.bars() {
+			way = append(way, barring{o.guard, left})
+		}
 	}
+	return way
+}
+
+// below returns the overlays of a key one step below a place: those of all keys before those of its names.
+func below(at []*overlay, isOf func(name string) bool) []*overlay {
+	var out []*overlay
+	for _, o := range at {
+		if o.any != nil {
+			out = append(out, o.any)
+		}
+	}
+	for _, o := range at {
+		for _, name := range sortedKeys(o.fields) {
+			if isOf(name) {
+				out = append(out, o.fields[name])
+			}
+		}
+	}
+	return out
 }
 
 // isSameKey reports whether two names may stand for one key. A name that ends in a slash stands for all keys that begin with it.

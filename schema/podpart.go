@@ -3,7 +3,6 @@ package schema
 import (
 	"cmp"
 	"slices"
-	"strings"
 
 	runtimeschema "k8s.io/apimachinery/pkg/runtime/schema"
 )
@@ -109,17 +108,6 @@ func (g *guard) onPods(part PodPart) *guard {
 	return out.with(func(g *guard) { g.makes = true })
 }
 
-// frees reports whether the entry for a key takes the key out of the barrier of its prefix. One document may do so. It cannot free a key
-// from the barrier of another one.
-func (o *overlay) frees(name string) bool {
-	own, i := o.fields[name].guard, strings.IndexByte(name, '/')
-	if own == nil || own.bars() || own.isIncluded() || i < 0 {
-		return false
-	}
-	prefix := o.field(name[:i+1])
-	return prefix == nil || prefix.guard == nil || !prefix.guard.isLiftedBy(own)
-}
-
 // bearing returns the overlay with the barriers of a part of Pods. It does not change o.
 func (o *overlay) bearing(barriers *overlay) *overlay {
 	if barriers == nil {
@@ -131,6 +119,7 @@ func (o *overlay) bearing(barriers *overlay) *overlay {
 		out.key = ""
 	}
 	out.pods, out.freed = slices.Concat(out.pods, barriers.pods), out.freed || barriers.freed
+	out.derived = slices.Concat(out.derived, barriers.derived)
 	if barriers.any != nil {
 		out.any = out.any.bearing(barriers.any)
 	}
@@ -154,16 +143,45 @@ func (n *Node) fork(onPods []*Permission) {
 	if len(onPods) == 0 {
 		return
 	}
-	own, last := n.permissions, onPods[len(onPods)-1]
-	others := slices.DeleteFunc(slices.Clone(own), func(p *Permission) bool { return says(onPods, p) })
-	n.permissions = slices.Concat(others, onPods)
-	if i := slices.IndexFunc(own, func(p *Permission) bool { return sameVerb(p, last) && !p.excluded }); i >= 0 {
-		own = slices.Insert(slices.Clone(own), i+1, last)
-		if p := own[i]; !p.MayBar() && p.treatment == last.treatment && p.expressionText == last.expressionText {
-			own = slices.Delete(own, i, i+1)
-		}
-	}
+	own, _ := barred(n.permissions, onPods[len(onPods)-1])
+	n.permissions = joined(n.permissions, onPods)
 	if !slices.Equal(own, n.permissions) {
 		n.trees, n.forks = [][]*Permission{own, n.permissions}, true
 	}
+}
+
+// derive adds the barriers of a field of Pods that the API server writes from the field of the node, from general to specific. A change of
+// the node needs the last of them, besides what it needs without them. If the node has its verb, that is the barrier, as in fork.
+func (n *Node) derive(chain []*Permission) {
+	if len(chain) == 0 {
+		return
+	}
+	if n.trees == nil {
+		n.trees = [][]*Permission{n.permissions}
+	}
+	own, has := barred(n.trees[0], chain[len(chain)-1])
+	if n.trees[0] = own; !has {
+		n.derived = append(n.derived, chain)
+	}
+	if n.permissions = joined(n.permissions, chain); len(n.trees) == 1 && len(n.derived) == 0 {
+		n.permissions, n.trees = own, nil
+	}
+}
+
+// barred returns the permissions with a barrier at the verb that they share with it, and whether they share it.
+func barred(own []*Permission, barrier *Permission) ([]*Permission, bool) {
+	i := slices.IndexFunc(own, func(p *Permission) bool { return sameVerb(p, barrier) && !p.excluded })
+	if i < 0 {
+		return own, says(own, barrier)
+	}
+	own = slices.Insert(slices.Clone(own), i+1, barrier)
+	if p := own[i]; !p.MayBar() && p.treatment == barrier.treatment && p.expressionText == barrier.expressionText {
+		own = slices.Delete(own, i, i+1)
+	}
+	return own, true
+}
+
+// joined returns the permissions that more does not include, and more.
+func joined(own, more []*Permission) []*Permission {
+	return slices.Concat(slices.DeleteFunc(slices.Clone(own), func(p *Permission) bool { return says(more, p) }), more)
 }

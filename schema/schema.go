@@ -41,6 +41,8 @@ type Kind struct {
 	// Root is the node of the object itself; its only verb is granular:*.
 	Root   *Node
 	mayBar bool
+	// mayDivide: see Divided.
+	mayDivide bool
 	// shown: see ShownInFull.
 	shown bool
 	// reads: see Read. It is nil if a review shows objects as readers get them.

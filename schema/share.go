@@ -56,7 +56,7 @@ func (s *sharing) enter(n *Node) int {
 	at := len(s.path)
 	first := at
 	s.path, s.entered[n] = append(s.path, n), at
-	children(n, func(_ fieldpath.Element, child *Node) {
+	parts(n, func(_ fieldpath.Element, child *Node) {
 		if s.one[child] != nil {
 			return
 		}
@@ -142,8 +142,8 @@ func sameButOrigins(a, b *Node) bool {
 		two.words(b)
 		var names, theirs []fieldpath.Element
 		var below, others []*Node
-		children(a, func(e fieldpath.Element, n *Node) { names, below = append(names, e), append(below, n) })
-		children(b, func(e fieldpath.Element, n *Node) { theirs, others = append(theirs, e), append(others, n) })
+		parts(a, func(e fieldpath.Element, n *Node) { names, below = append(names, e), append(below, n) })
+		parts(b, func(e fieldpath.Element, n *Node) { theirs, others = append(theirs, e), append(others, n) })
 		if !bytes.Equal(one.content, two.content) || !slices.Equal(names, theirs) {
 			return false
 		}
@@ -165,7 +165,7 @@ func (s *sharing) adopt(n *Node) {
 	if n.mapping == nil {
 		return
 	}
-	n.mapping.fields, n.mapping.keys = s.all(n.mapping.fields), s.all(n.mapping.keys)
+	n.mapping.fields, n.mapping.keys, n.mapping.spellings = s.all(n.mapping.fields), s.all(n.mapping.keys), s.all(n.mapping.spellings)
 	if n.mapping.value != nil {
 		n.mapping.value = s.one[n.mapping.value]
 	}
@@ -191,7 +191,7 @@ func (s *sharing) describe(members []*Node) []*Node {
 	place := map[*Node]int{members[0]: 0}
 	for i := 0; i < len(nodes); i++ {
 		s.words(nodes[i])
-		children(nodes[i], func(e fieldpath.Element, child *Node) {
+		parts(nodes[i], func(e fieldpath.Element, child *Node) {
 			s.text(e.Name)
 			if one := s.one[child]; one != nil {
 				s.number(s.numbers[one] << 1)
@@ -220,7 +220,8 @@ func (s *sharing) words(n *Node) {
 	s.text(string(n.fallback))
 	s.guarding(n.permissions)
 	s.number(uint64(len(n.trees)))
-	for _, tree := range n.trees {
+	s.number(uint64(len(n.derived)))
+	for _, tree := range slices.Concat(n.trees, n.derived) {
 		s.guarding(tree)
 	}
 	if n.list != nil {
@@ -237,6 +238,7 @@ func (s *sharing) words(n *Node) {
 		s.flags(n.mapping.atomic, n.mapping.value != nil, n.mapping.folds)
 		s.number(uint64(len(n.mapping.fields)))
 		s.number(uint64(len(n.mapping.keys)))
+		s.number(uint64(len(n.mapping.spellings)))
 	}
 }
 
@@ -275,7 +277,7 @@ func (s *sharing) text(t string) {
 // mayBarBelow computes MayBarWithin from the nodes directly below.
 func (n *Node) mayBarBelow() bool {
 	found := false
-	children(n, func(_ fieldpath.Element, child *Node) {
+	parts(n, func(_ fieldpath.Element, child *Node) {
 		found = found || child.MayBarWithin() || slices.ContainsFunc(child.permissions, (*Permission).MayBar)
 	})
 	return found
@@ -284,14 +286,14 @@ func (n *Node) mayBarBelow() bool {
 // mayMakePods computes makesPods from the node itself and the nodes directly below.
 func (n *Node) mayMakePods() bool {
 	found := n.pod != NoPod
-	children(n, func(_ fieldpath.Element, child *Node) { found = found || child.makesPods })
+	parts(n, func(_ fieldpath.Element, child *Node) { found = found || child.makesPods })
 	return found
 }
 
 // mayStandApartBelow computes MayStandApartWithin from the nodes directly below.
 func (n *Node) mayStandApartBelow() bool {
 	found := false
-	children(n, func(_ fieldpath.Element, child *Node) {
+	parts(n, func(_ fieldpath.Element, child *Node) {
 		found = found || child.MayStandApartWithin() || child.StandsApart()
 	})
 	return found

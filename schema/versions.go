@@ -42,6 +42,7 @@ func (o *overlay) borrow(loans []loan) {
 		}
 		at := o.at(s.path)
 		at.guard = at.guard.borrow(theirs)
+		at.note(theirs)
 	}
 }
 
@@ -130,17 +131,17 @@ func (c *compiler) loans(gvk runtimeschema.GroupVersionKind, d *PermissionDocume
 	}
 	var out []loan
 	for _, s := range said {
-		counts, same := len(others) == 0, false
+		counts, same, lent := len(others) == 0, false, s
 		for _, other := range others {
 			isSame := shapeOf(gvk, c.owner).at(s.path).same(shapeOf(other, c.owner).at(s.path))
-			if c.said(other).find(s.path) == s.guard {
-				counts, same = true, same || isSame
+			if g := c.said(other).counting(s); g != nil {
+				counts, same, lent.guard = true, same || isSame, g
 			} else if isSame && s.guard.entry.Pod != NoPod {
 				out = append(out, loan{statement: s, marks: true})
 			}
 		}
 		if counts {
-			out = append(out, loan{statement: s, same: same})
+			out = append(out, loan{statement: lent, same: same})
 		}
 	}
 	return out
@@ -154,14 +155,29 @@ func (c *compiler) said(gvk runtimeschema.GroupVersionKind) *overlay {
 	return c.overlays[gvk]
 }
 
+// counting returns the guard in which an entry counts, nil if it does not count: its own, or one that joins the barriers of several documents.
+func (o *overlay) counting(s statement) *guard {
+	if o = o.reach(s.path); o != nil && (o.guard == s.guard || s.guard.bars() && slices.Contains(o.barredBy, s.guard.document)) {
+		return o.guard
+	}
+	return nil
+}
+
 // find returns the guard of a path, nil for none.
 func (o *overlay) find(path fieldpath.Pattern) *guard {
+	if o = o.reach(path); o == nil {
+		return nil
+	}
+	return o.guard
+}
+
+func (o *overlay) reach(path fieldpath.Pattern) *overlay {
 	for _, e := range path {
 		if o = o.step(e); o == nil {
 			return nil
 		}
 	}
-	return o.guard
+	return o
 }
 
 func (o *overlay) step(e fieldpath.Element) *overlay {

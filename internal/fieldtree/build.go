@@ -90,7 +90,7 @@ func (b *builder) kind(s *schema.Schema, k *schema.Kind, ref schema.ResourceRef)
 	}
 	b.isOne = true
 	k.Walk(func(_ fieldpath.Pattern, n *schema.Node) {
-		for _, tree := range n.Trees()[min(1, len(n.Trees())):] {
+		for _, tree := range slices.Concat(n.Trees()[min(1, len(n.Trees())):], n.Derived()) {
 			b.isOne = b.isOne && len(tree) == 0
 		}
 	})
@@ -110,6 +110,19 @@ func (b *builder) kind(s *schema.Schema, k *schema.Kind, ref schema.ResourceRef)
 				out.Sets = append(out.Sets, &SetBarrier{SetVerb: v, StatusOnly: true})
 			}
 		}
+	}
+	return out
+}
+
+// trees returns the verbs of permissions of a node, by tree.
+func (b *builder) trees(n *schema.Node, trees [][]*schema.Permission) [][]*Verb {
+	var out [][]*Verb
+	for _, tree := range trees {
+		var verbs []*Verb
+		for _, p := range tree {
+			verbs = append(verbs, b.verb(n, p))
+		}
+		out = append(out, verbs)
 	}
 	return out
 }
@@ -138,15 +151,8 @@ func (b *builder) node(n *schema.Node, of schema.Type) *Node {
 	for _, p := range n.Permissions() {
 		out.Verbs = append(out.Verbs, b.verb(n, p))
 	}
-	for _, tree := range n.Trees() {
-		if b.isOne {
-			break
-		}
-		var verbs []*Verb
-		for _, p := range tree {
-			verbs = append(verbs, b.verb(n, p))
-		}
-		out.Trees, out.Forks = append(out.Trees, verbs), n.Forks()
+	if !b.isOne {
+		out.Trees, out.Forks, out.Derived = b.trees(n, n.Trees()), n.Forks(), b.trees(n, n.Derived())
 	}
 	inCycle := false
 	for e, child := range n.Children() {
@@ -191,7 +197,8 @@ func (b *builder) content(n *Node) string {
 	for _, v := range n.Verbs {
 		fmt.Fprintf(&text, " %d", b.id(v))
 	}
-	for _, tree := range n.Trees {
+	fmt.Fprintf(&text, "%d", len(n.Trees))
+	for _, tree := range slices.Concat(n.Trees, n.Derived) {
 		text.WriteByte('|')
 		for _, v := range tree {
 			fmt.Fprintf(&text, " %d", b.id(v))

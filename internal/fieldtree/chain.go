@@ -53,8 +53,11 @@ func (p *Place) Chains() [][]Link {
 	}
 	all := p.chain(0)
 	barred := [][]Link{}
+	each := p.ended()
 	for tree := range trees {
-		one := p.chain(tree)
+		each = slices.Insert(each, tree, p.chain(tree))
+	}
+	for _, one := range each {
 		if slices.ContainsFunc(one, func(l Link) bool { return len(l.Lost) > 0 }) {
 			barred = append(barred, one)
 		}
@@ -89,21 +92,35 @@ func (p *Place) chain(tree int) []Link {
 	begun := first >= 0 && p.way[first].Forks
 	for i, n := range p.way {
 		begun = begun || tree < len(n.Trees)
-		verbs := n.Verbs
-		switch {
-		case tree > 0 && i > 0 && !begun:
+		if tree > 0 && i > 0 && !begun {
 			continue
-		case n.Trees == nil || begun && i < first:
-		case tree < len(n.Trees):
-			verbs = n.Trees[tree]
-		default:
-			verbs = nil
+		}
+		verbs := n.Verbs
+		if n.Trees != nil {
+			verbs = n.Trees[min(tree, len(n.Trees)-1)]
 		}
 		for _, v := range verbs {
 			links = p.extend(links, v, p.Path[:i:i])
 		}
 	}
 	return links
+}
+
+// ended returns the chains that end at the place, or at one above it, with a barrier of a field that is written from there.
+func (p *Place) ended() [][]Link {
+	var out [][]Link
+	for i, n := range p.way {
+		for _, derived := range n.Derived {
+			at := *p
+			at.way = p.way[:i+1]
+			links := at.chain(0)
+			for _, v := range derived {
+				links = p.extend(links, v, p.Path[:i:i])
+			}
+			out = append(out, links)
+		}
+	}
+	return out
 }
 
 // extend adds a verb to a chain, as the walk through two objects does.

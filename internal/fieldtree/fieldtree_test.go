@@ -148,6 +148,25 @@ func TestChains(t *testing.T) {
 	}
 }
 
+// TestChains_EndAtTheFieldThatADerivedFieldIsWrittenFrom: no verb below passes the barrier, and each barrier has a chain.
+func TestChains_EndAtTheFieldThatADerivedFieldIsWrittenFrom(t *testing.T) {
+	const excluded = ", verb: example.com/%s, excluded: true}"
+	pods := fmt.Sprintf("{path: .spec.nodeName"+excluded+`, {path: '.metadata.labels["topology.kubernetes.io/zone"]'`+excluded+", {path: '.spec.containers[*].resources.requests'"+excluded, "own", "zone", "requests")
+	s := compile(t,
+		"apiVersion: fieldperm.dev/v1alpha1\nkind: PermissionSchema\nmetadata: {name: a}\nspec: {group: '', kind: Pod, permissions: ["+pods+"]}\n",
+		"apiVersion: fieldperm.dev/v1alpha1\nkind: PermissionSchema\nmetadata: {name: b}\nspec: {group: apps, kind: Deployment, permissions: [{path: '.spec.template.spec.containers[*].resources.limits.cpu', verb: example.com/cpu}]}\n")
+	deployment := of(t, s, "apps", "v1", "Deployment", "deployments", "")
+	const above, container = "[generic] [*] [specification] [template] ", "[containers] [container] [container(containerName)] [resources] [resources(containerName)] "
+	for path, want := range map[string]string{
+		"spec.template.spec.nodeName":                        above + "[nodeAssignment] example.com/own | " + above + "[nodeAssignment] example.com/zone",
+		"spec.template.spec.containers.resources.limits.cpu": above + container + "example.com/requests",
+	} {
+		if got := chainOf(t, deployment, path); got != want {
+			t.Errorf("%s: %s, want %s", path, got, want)
+		}
+	}
+}
+
 // TestChains_AreThoseOfTheSchema compares the verbs of chains with the permissions on the way, for every place of some kinds.
 func TestChains_AreThoseOfTheSchema(t *testing.T) {
 	s := compile(t)

@@ -3,6 +3,7 @@ package page
 import (
 	"github.com/fieldperm/fieldperm/internal/fieldtree"
 	"github.com/fieldperm/fieldperm/schema"
+	"slices"
 )
 
 // data is the data of the page. Numbers named after a table are indexes into it. Zero values are left out.
@@ -53,11 +54,14 @@ type setData struct {
 
 // nodeData is a place. Fields alternates the index of a name and the index of a node; the name of any item or value is -1.
 type nodeData struct {
-	Type   int     `json:"t"`
-	Role   string  `json:"r,omitempty"`
-	Verbs  []int   `json:"v,omitempty"`
-	Trees  [][]int `json:"trees,omitempty"`
-	Fields []int   `json:"f,omitempty"`
+	Type  int     `json:"t"`
+	Role  string  `json:"r,omitempty"`
+	Verbs []int   `json:"v,omitempty"`
+	Trees [][]int `json:"trees,omitempty"`
+	// Forks and Derived are those of fieldtree.Node.
+	Forks   bool    `json:"forks,omitempty"`
+	Derived [][]int `json:"derived,omitempty"`
+	Fields  []int   `json:"f,omitempty"`
 }
 
 type kindData struct {
@@ -134,9 +138,12 @@ func (e *encoder) node(n *fieldtree.Node) int {
 	i := len(e.Nodes)
 	e.nodes[n] = i
 	e.Nodes = append(e.Nodes, nodeData{})
-	out := nodeData{Type: e.text(n.Type), Role: string(n.Role), Verbs: e.list(n.Verbs)}
+	out := nodeData{Type: e.text(n.Type), Role: string(n.Role), Verbs: e.list(n.Verbs), Forks: n.Forks}
 	for _, tree := range n.Trees {
 		out.Trees = append(out.Trees, append([]int{}, e.list(tree)...))
+	}
+	for _, chain := range n.Derived {
+		out.Derived = append(out.Derived, e.list(chain))
 	}
 	for _, c := range n.Children {
 		name := -1
@@ -231,7 +238,7 @@ func verbsWithin(n *fieldtree.Node, seen map[*fieldtree.Node]bool, into map[*fie
 	for _, v := range n.Verbs {
 		into[v] = true
 	}
-	for _, tree := range n.Trees {
+	for _, tree := range slices.Concat(n.Trees, n.Derived) {
 		for _, v := range tree {
 			into[v] = true
 		}

@@ -90,7 +90,7 @@ func TestC8_BarriersOfPodsAndOfTheTemplateAreBothNeeded(t *testing.T) {
 		node *schema.Node
 		want string
 	}{
-		"nodeName": {template.Map().Child("spec").Map().Child("nodeName"), "[[granular:example.com/template] [granular:example.com/template granular:example.com/labels granular:example.com/pods]]"},
+		"nodeName": {template.Map().Child("spec").Map().Child("nodeName"), "[[granular:example.com/template] [granular:example.com/template granular:example.com/pods]]"},
 		// The last barrier of a tree counts, which is the most specific one.
 		"tier": {template.Map().Child("metadata").Map().Child("labels").Map().Child("tier"), "[[granular:templateLabel] [granular:templateLabel granular:example.com/labels granular:example.com/tier]]"},
 	} {

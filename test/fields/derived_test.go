@@ -305,7 +305,7 @@ func isIn(field, other string) bool {
 	return ok && (rest == "" || rest[0] == '.' || rest[0] == '[')
 }
 
-// collect adds the paths of the fields that differ. A list of values, or whose length differs, is one field, and so is a map with keys of its
+// collect adds the paths of the fields that differ. A list of values is one field, and so is one whose length differs unless whole is true, and so is a map with keys of its
 // own, except that each label is one, and all annotations of one domain are one. whole means that an object that only one of both has is one field.
 func collect(a, b any, at string, whole bool, out map[string]bool) {
 	x, isMap := a.(map[string]any)
@@ -323,7 +323,9 @@ func collect(a, b any, at string, whole bool, out map[string]bool) {
 			if a == nil {
 				a = b
 			}
-			out[at+soleObject(a)] = true
+			if !whole || !collectItems(l, r, at, out) {
+				out[at+soleObject(a)] = true
+			}
 			return
 		}
 		for i := range l {
@@ -334,6 +336,23 @@ func collect(a, b any, at string, whole bool, out map[string]bool) {
 			collect(l[i], r[i], at+"[*]", whole, out)
 		}
 	}
+}
+
+// collectItems adds the paths of the fields of the items that only one of two lists has. It reports false if the lists are not of objects.
+func collectItems(a, b []any, at string, out map[string]bool) bool {
+	items := slices.Concat(a, b)
+	for _, item := range items {
+		if _, isObject := item.(map[string]any); !isObject {
+			return false
+		}
+	}
+	for _, item := range items {
+		in := func(list []any) bool { return slices.ContainsFunc(list, func(other any) bool { return reflect.DeepEqual(item, other) }) }
+		if !in(a) || !in(b) {
+			collect(nil, item, at+"[*]", false, out)
+		}
+	}
+	return len(items) > 0
 }
 
 // soleObject returns the path from an object to the innermost object of those that have nothing but one object.

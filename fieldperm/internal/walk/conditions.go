@@ -30,7 +30,7 @@ func (d *Differ) bars(n *schema.Node, p *schema.Permission, old, new rawjson.Val
 	if d.isOwning || d.Err != nil {
 		return true
 	}
-	holds := d.readOtherwise(new) || n.Misread(p, d.native(old)) || n.Misread(p, d.native(new)) || n.Folds() && d.isDivided() || p.Bars(d.ctx, d.native(old), d.native(new))
+	holds := d.readOtherwise(new) || n.Misread(p, d.native(old)) || n.Misread(p, d.native(new)) || n.MayBeDivided(p) && d.isDivided() || p.Bars(d.ctx, d.native(old), d.native(new))
 	d.look()
 	return holds
 }

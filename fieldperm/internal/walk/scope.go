@@ -17,7 +17,8 @@ type Scope struct {
 	Node *schema.Node
 	Path fieldpath.Path
 	line
-	// others are the lines through the trees of the other objects that the place becomes a part of (schema.Node.Trees).
+	// others are the lines through the trees of the other objects that the place becomes a part of (schema.Node.Trees), and after them the
+	// ended lines, each with a barrier of a field that is written from the place, or from one above it (schema.Node.Derived).
 	others  []line
 	emitted *binding
 	// InStatus reports whether the place is in the status.
@@ -30,8 +31,9 @@ type line struct {
 	barrier int
 	// apart means that of the verbs above only granular:* counts.
 	apart bool
-	// forked means that the line began with the chain above a node, not at the root.
-	forked bool
+	// forked means that the line began with the chain above a node, not at the root. ended means that it ends there: no verb below passes
+	// its barrier.
+	forked, ended bool
 }
 
 // strict reports whether the line must be covered by itself, so that verbs of other trees do not count. A barrier at the root belongs to
@@ -115,25 +117,44 @@ func (d *Differ) extendLines(c *Scope, old, new rawjson.Value) {
 // extendInTrees is extendLines for a node that is part of other objects as well.
 func (d *Differ) extendInTrees(c *Scope, trees [][]*schema.Permission, uncovered schema.VerbSet, old, new rawjson.Value) {
 	c.others = slices.Clone(c.others)
-	for len(c.others) < len(trees)-1 {
+	begun := countBegun(c.others)
+	for ; begun < len(trees)-1; begun++ {
 		// The other trees start at the root, or at the node.
 		other := d.Root.line
 		if c.Node.Forks() {
 			other = c.line
 			other.forked = true
 		}
-		c.others = append(c.others, other)
+		c.others = slices.Insert(c.others, begun, other)
 	}
 	of := func(tree int) []*schema.Permission {
 		if trees == nil {
 			return c.Node.Permissions()
 		}
-		return trees[tree]
+		return trees[min(tree, len(trees)-1)]
 	}
 	c.line = d.extend(c.line, c.Node, of(0), uncovered, c.emitted, old, new)
-	for i := range c.others {
+	for i := range begun {
 		c.others[i] = d.extend(c.others[i], c.Node, of(i+1), uncovered, c.emitted, old, new)
 	}
+	for _, chain := range c.Node.Derived() {
+		// The barriers above are those of the line of the place.
+		ended := c.line
+		ended.barrier = -1
+		if ended = d.extend(ended, c.Node, chain, uncovered, c.emitted, old, new); ended.barrier >= 0 {
+			ended.ended = true
+			c.others = append(c.others, ended)
+		}
+	}
+}
+
+// countBegun returns the number of lines that have not ended. They come first.
+func countBegun(others []line) int {
+	n := 0
+	for n < len(others) && !others[n].ended {
+		n++
+	}
+	return n
 }
 
 // enterStatus puts a barrier at the root into force that holds only in the status. Its verb stands above the status in the chain.
@@ -275,9 +296,10 @@ func (s *Scope) guards(above Scope) bool {
 	if s.Node.StandsApart() || s.barrier > above.barrier {
 		return true
 	}
-	for i := range s.others {
+	begun, were := countBegun(s.others), countBegun(above.others)
+	for i := range begun {
 		was := 0
-		if i < len(above.others) {
+		if i < were {
 			was = above.others[i].barrier
 		} else if s.others[i].forked {
 			was = above.barrier
@@ -286,7 +308,7 @@ func (s *Scope) guards(above Scope) bool {
 			return true
 		}
 	}
-	return false
+	return len(s.others)-begun > len(above.others)-were
 }
 
 // operation returns the change of a value that went from old to new.

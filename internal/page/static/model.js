@@ -42,20 +42,27 @@ const model = (() => {
   // chains returns the verbs of a place from general to specific, the generic permission first: fieldtree.Place.Chains in JavaScript.
   const chains = (place) => {
     const trees = Math.max(1, ...way(place).map((p) => (data.nodes[p.node].trees || []).length));
-    const each = Array.from({ length: trees }, (_, tree) => chain(place, tree));
+    const each = [...Array.from({ length: trees }, (_, tree) => chain(place, tree)), ...ended(place)];
     const barred = each.filter((links) => links.some((link) => link.lost.length));
     if (barred.length) return barred;
     const all = each.flat();
     return [all.filter((link, i) => all.findIndex((other) => other.verb === link.verb) === i)];
   };
+  // ended returns the chains that end at the place, or at one above it, with a barrier of a field that is written from there.
+  const ended = (place) => way(place).flatMap((at) => (data.nodes[at.node].derived || []).map((derived) => {
+    const links = chain(at, 0);
+    for (const index of derived) extend(links, index, at, inStatus(at));
+    return links;
+  }));
   const chain = (place, tree) => {
     const links = [{ verb: "", lost: [] }];
-    let begun = false;
+    const first = way(place).map((at) => data.nodes[at.node]).find((node) => tree < (node.trees || []).length);
+    let begun = !!first && !!first.forks;
     way(place).forEach((at, i) => {
       const node = data.nodes[at.node];
       begun = begun || tree < (node.trees || []).length;
       if (tree > 0 && i > 0 && !begun) return;
-      const verbs = node.trees ? node.trees[tree] || [] : node.v || [];
+      const verbs = node.trees ? node.trees[Math.min(tree, node.trees.length - 1)] : node.v || [];
       for (const index of verbs) extend(links, index, at, i === 0 ? inStatus(place) : inStatus(at));
     });
     return links;

@@ -1,0 +1,228 @@
+package load
+
+import (
+	"slices"
+	"strings"
+	"testing"
+
+	runtimeschema "k8s.io/apimachinery/pkg/runtime/schema"
+
+	"github.com/fieldperm/fieldperm/fieldperm"
+	"github.com/fieldperm/fieldperm/fieldperm/change"
+	"github.com/fieldperm/fieldperm/schema"
+)
+
+// isBarred reports whether a change of an object needs the verb of a barrier.
+func isBarred(t *testing.T, s *schema.Schema, kind runtimeschema.GroupVersionKind, old, new string) bool {
+	t.Helper()
+	k, err := s.Kind(kind)
+	if err != nil {
+		t.Fatal(err)
+	}
+	required, err := fieldperm.Diff(t.Context(), []byte(old), []byte(new), k, nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return slices.ContainsFunc(required, func(r change.Requirement) bool { return r.Barred() })
+}
+
+// inBothOrders calls test with the names of two documents, because the later name wins where two documents say the same.
+func inBothOrders(t *testing.T, name string, test func(t *testing.T, one, other string)) {
+	t.Run(name, func(t *testing.T) { test(t, "a", "b") })
+	t.Run(name+", the other order", func(t *testing.T) { test(t, "b", "a") })
+}
+
+// vaults is a custom resource with maps, in some versions with equal schemas.
+func vaults(versions ...string) string {
+	const text = "{type: object, properties: {secret: {type: string}}}"
+	out := "apiVersion: apiextensions.k8s.io/v1\nkind: CustomResourceDefinition\nmetadata: {name: vaults.example.com}\n" +
+		"spec:\n  group: example.com\n  scope: Namespaced\n  names: {kind: Vault, plural: vaults, singular: vault}\n  versions:\n"
+	for i, version := range versions {
+		stored := "false"
+		if i == 0 {
+			stored = "true"
+		}
+		out += "  - {name: " + version + ", served: true, storage: " + stored + ", schema: {openAPIV3Schema: {type: object, properties: {spec: {type: object, properties: {secret: {type: string}, other: {type: string}, " +
+			"plain: {type: object, additionalProperties: {type: string}}, items: {type: object, additionalProperties: {type: object, properties: {secret: {type: string}, deep: " + text + "}}}}}}}}}\n"
+	}
+	return out
+}
+
+// TestC2_AnEntryForAKeyKeepsTheBarriersOfOtherDocuments on all keys and on prefixes, also below the key.
+func TestC2_AnEntryForAKeyKeepsTheBarriersOfOtherDocuments(t *testing.T) {
+	for name, c := range map[string]struct{ one, other, old, new string }{
+		"all keys":               {`.spec.items[*].secret`, `{path: '.spec.items["x"].secret', verb: example.com/w}`, `{"items":{"x":{"secret":"a"}}}`, `{"items":{"x":{"secret":"b"}}}`},
+		"all keys, a condition":  {`.spec.items[*].secret`, `{path: '.spec.items["x"].secret', verb: example.com/w, excludedWhen: "false"}`, `{"items":{"x":{"secret":"a"}}}`, `{"items":{"x":{"secret":"b"}}}`},
+		"deep below all keys":    {`.spec.items[*].deep.secret`, `{path: '.spec.items["x"].deep.secret', verb: example.com/w}`, `{"items":{"x":{"deep":{"secret":"a"}}}}`, `{"items":{"x":{"deep":{"secret":"b"}}}}`},
+		"below a prefix":         {`.spec.items["a/"].secret`, `{path: '.spec.items["a/x"].secret', verb: example.com/w}`, `{"items":{"a/x":{"secret":"a"}}}`, `{"items":{"a/x":{"secret":"b"}}}`},
+		"all keys, and a prefix": {`.spec.items[*].secret`, `{path: '.spec.items["a/"].secret', verb: example.com/w}`, `{"items":{"a/x":{"secret":"a"}}}`, `{"items":{"a/x":{"secret":"b"}}}`},
+		"values":                 {`.spec.plain[*]`, `{path: '.spec.plain["x"]', verb: example.com/w}`, `{"plain":{"x":"a"}}`, `{"plain":{"x":"b"}}`},
+		"a prefix of values":     {`.spec.plain["a/"]`, `{path: '.spec.plain["a/x"]', verb: example.com/w}`, `{"plain":{"a/x":"a"}}`, `{"plain":{"a/x":"b"}}`},
+		"a prefix that the other document bars too": {
+			`.spec.plain["a/"]`, `{path: '.spec.plain["a/"]', verb: example.com/z, excluded: true}, {path: '.spec.plain["a/x"]', verb: example.com/w}`, `{"plain":{"a/x":"a"}}`, `{"plain":{"a/x":"b"}}`,
+		},
+		"a prefix that the other document bars at times": {
+			`.spec.plain["a/"]`, `{path: '.spec.plain["a/"]', verb: example.com/z, excludedWhen: "false"}, {path: '.spec.plain["a/x"]', verb: example.com/w}`, `{"plain":{"a/x":"a"}}`, `{"plain":{"a/x":"b"}}`,
+		},
+	} {
+		inBothOrders(t, name, func(t *testing.T, one, other string) {
+			s := compileBuiltIn(t, vaults("v1"), permissionSchema(one, "example.com", "Vault", `{path: '`+c.one+`', verb: example.com/y, excluded: true}`), permissionSchema(other, "example.com", "Vault", c.other))
+			if !isBarred(t, s, gvk("example.com", "v1", "Vault"), `{"spec":`+c.old+`}`, `{"spec":`+c.new+`}`) {
+				t.Error("the barrier of the first document is gone")
+			}
+		})
+	}
+	s := compileBuiltIn(t, vaults("v1"), permissionSchema("a", "example.com", "Vault", `{path: '.spec.plain["a/"]', verb: example.com/y, excluded: true}, {path: '.spec.plain["a/x"]', verb: example.com/w}`))
+	if isBarred(t, s, gvk("example.com", "v1", "Vault"), `{"spec":{"plain":{"a/x":"a"}}}`, `{"spec":{"plain":{"a/x":"b"}}}`) {
+		t.Error("a document cannot take a key out of the barrier of its own prefix")
+	}
+}
+
+// TestC8_AnEntryForAKeyKeepsTheBarriersOfOtherDocuments on a prefix of Pods, in Pods and in templates.
+func TestC8_AnEntryForAKeyKeepsTheBarriersOfOtherDocuments(t *testing.T) {
+	const prefix = `{path: '.metadata.labels["example.com/"]', verb: example.com/y, excluded: true}`
+	for name, own := range map[string]string{
+		"a verb on the key":                           `{path: '.metadata.labels["example.com/x"]', verb: example.com/w}`,
+		"a condition on the key":                      `{path: '.metadata.labels["example.com/x"]', verb: example.com/w, excludedWhen: "false"}`,
+		"a barrier on the prefix too, a verb":         prefix + `, {path: '.metadata.labels["example.com/x"]', verb: example.com/w}`,
+		"a condition on the prefix, a verb":           `{path: '.metadata.labels["example.com/"]', verb: example.com/z, excludedWhen: "false"}, {path: '.metadata.labels["example.com/x"]', verb: example.com/w}`,
+		"a barrier on the prefix too, and conditions": prefix + `, {path: '.metadata.labels["example.com/x"]', verb: example.com/w, excludedWhen: "false"}`,
+	} {
+		inBothOrders(t, name, func(t *testing.T, one, other string) {
+			s := compileBuiltIn(t, permissionSchema(one, "", "Pod", prefix), permissionSchema(other, "", "Pod", own))
+			if !isBarred(t, s, gvk("", "v1", "Pod"), `{"metadata":{}}`, `{"metadata":{"labels":{"example.com/x":"dev"}}}`) {
+				t.Error("the label of a Pod is not barred")
+			}
+			if !isBarred(t, s, gvk("apps", "v1", "Deployment"), `{"spec":{"template":{}}}`, `{"spec":{"template":{"metadata":{"labels":{"example.com/x":"dev"}}}}}`) {
+				t.Error("the label of a template is not barred")
+			}
+		})
+	}
+	for name, own := range map[string]string{
+		"a verb":      `{path: '` + appArmor + `', verb: example.com/w}`,
+		"a condition": `{path: '` + appArmor + `', verb: example.com/w, excludedWhen: "self == 'runtime/default'"}`,
+	} {
+		s := compileBuiltIn(t, permissionSchema("a", "", "Pod", `{path: '.spec.containers[*].securityContext', verb: example.com/y, excluded: true}`), permissionSchema("b", "", "Pod", own))
+		if !isBarred(t, s, gvk("apps", "v1", "Deployment"), `{"spec":{"template":{}}}`, `{"spec":{"template":{"metadata":{"annotations":{"container.apparmor.security.beta.kubernetes.io/web":"unconfined"}}}}}`) {
+			t.Errorf("%s on the annotation takes away the barrier of the field that is written from it", name)
+		}
+	}
+}
+
+// TestC2_KindsDoNotShareWhatOtherDocumentsSay: the labels of two kinds have the same entries, in one document and in two.
+func TestC2_KindsDoNotShareWhatOtherDocumentsSay(t *testing.T) {
+	const prefix, key = `{path: '.metadata.labels["example.com/"]', verb: example.com/y, excluded: true}`, `{path: '.metadata.labels["example.com/x"]', verb: example.com/w}`
+	for _, kinds := range [][2]string{{"DaemonSet", "StatefulSet"}, {"StatefulSet", "DaemonSet"}} {
+		s := compileBuiltIn(t, permissionSchema("a", "apps", kinds[0], prefix), permissionSchema("b", "apps", kinds[0], key), permissionSchema("c", "apps", kinds[1], prefix+", "+key))
+		for i, kind := range kinds {
+			if got, want := isBarred(t, s, gvk("apps", "v1", kind), `{}`, `{"metadata":{"labels":{"example.com/x":"a"}}}`), i == 0; got != want {
+				t.Errorf("%v: the label of a %s is barred: %t, want %t", kinds, kind, got, want)
+			}
+		}
+	}
+}
+
+// TestC3_TheJointBarrierOfTwoDocumentsHoldsInOtherVersions, on the field and nowhere else.
+func TestC3_TheJointBarrierOfTwoDocumentsHoldsInOtherVersions(t *testing.T) {
+	document := func(name, when string) string {
+		return "apiVersion: fieldperm.dev/v1alpha1\nkind: PermissionSchema\nmetadata: {name: " + name + "}\nspec:\n  group: example.com\n  kind: Vault\n  versions: [v1]\n" +
+			"  permissions: [{path: .spec.secret, verb: example.com/y, excludedWhen: \"" + when + "\"}]\n"
+	}
+	s := compileBuiltIn(t, vaults("v1", "v2"), document("a", "self == 'a'"), document("b", "self == 'b'"))
+	for _, version := range []string{"v1", "v2"} {
+		for field, want := range map[string]bool{`"secret":"a"`: true, `"secret":"b"`: true, `"secret":"c"`: false, `"other":"a"`: false} {
+			if got := isBarred(t, s, gvk("example.com", version, "Vault"), `{"spec":{}}`, `{"spec":{`+field+`}}`); got != want {
+				t.Errorf("%s: %s is barred: %t, want %t", version, field, got, want)
+			}
+		}
+	}
+}
+
+const keepUnknown = "x-kubernetes-preserve-unknown-fields: true"
+
+// TestG5_C8_BarriersOnKeysHoldForKeysThatADefinitionDeclares: what is a map in Pods may be a list of fields in an included template.
+func TestG5_C8_BarriersOnKeysHoldForKeysThatADefinitionDeclares(t *testing.T) {
+	template := "{type: object, " + withKey + ", properties: {metadata: {type: object, properties: {labels: {type: object, " + keepUnknown +
+		", properties: {app: {type: string}, example.com/x: {type: string}}}}}, spec: {type: object, properties: {nodeSelector: {type: object, properties: {disk: {type: string}}}}}}}"
+	for name, c := range map[string]struct{ path, more, template string }{
+		"one key":         {`.metadata.labels["app"]`, "excluded: true", `{"metadata":{"labels":{"app":"a"}}}`},
+		"all keys":        {`.metadata.labels[*]`, "excluded: true", `{"metadata":{"labels":{"app":"a"}}}`},
+		"an unknown key":  {`.metadata.labels[*]`, "excluded: true", `{"metadata":{"labels":{"other":"a"}}}`},
+		"a prefix":        {`.metadata.labels["example.com/"]`, "excluded: true", `{"metadata":{"labels":{"example.com/x":"a"}}}`},
+		"the labels":      {`.metadata.labels`, "excluded: true, parameterSource: labelKey", `{"metadata":{"labels":{"app":"a"}}}`},
+		"only known keys": {`.spec.nodeSelector[*]`, "excluded: true", `{"spec":{"nodeSelector":{"disk":"a"}}}`},
+	} {
+		s, errs := compileFragments(t, runner(template), barrier("", "Pod", c.path, "example.com/y", c.more))
+		if len(errs) > 0 {
+			t.Fatal(errs)
+		}
+		if !isBarred(t, s, gvk("example.com", "v1", "Runner"), `{"spec":{"template":{"metadata":{"labels":{}},"spec":{"nodeSelector":{}}}}}`, `{"spec":{"template":`+c.template+`}}`) {
+			t.Errorf("%s: not barred", name)
+		}
+	}
+}
+
+// TestG5_C8_AConditionDoesNotSeeHalvesOfATypedValue: the user writes the halves one after the other, under two names that a controller reads as one.
+func TestG5_C8_AConditionDoesNotSeeHalvesOfATypedValue(t *testing.T) {
+	const list, object = "{type: array, items: {type: string}}", "{type: object, additionalProperties: {type: string}}"
+	template := "{type: object, " + withKey + ", properties: {metadata: {type: object, " + keepUnknown + ", properties: {labels: " + object + "}}, " +
+		"spec: {type: object, " + keepUnknown + ", properties: {nodeSelector: " + object + ", securityContext: {type: object, properties: {runAsUser: {type: integer}, runAsNonRoot: {type: boolean}}}, " +
+		"containers: {type: array, items: {type: object, " + keepUnknown + ", properties: {name: {type: string}, args: " + list + "}}}}}}}"
+	for name, c := range map[string]struct{ path, when, first, second string }{
+		"a map": {".spec.nodeSelector", `excludedWhen: "self != null && 'a' in self && 'b' in self"`,
+			`{"spec":{"NodeSelector":{"b":"x"}}}`, `{"spec":{"NodeSelector":{"b":"x"},"nodeSelector":{"a":"x"}}}`},
+		"labels": {".metadata.labels", `parameterSource: labelKey, excludedWhen: "self != null && 'a' in self && 'b' in self"`,
+			`{"metadata":{"Labels":{"b":"x"}}}`, `{"metadata":{"Labels":{"b":"x"},"labels":{"a":"x"}}}`},
+		"a struct": {".spec.securityContext", `excludedWhen: "has(self.runAsUser) && self.runAsUser == 0 && has(self.runAsNonRoot) && !self.runAsNonRoot"`,
+			`{"spec":{"SecurityContext":{"runAsUser":0}}}`, `{"spec":{"SecurityContext":{"runAsUser":0},"securityContext":{"runAsNonRoot":false}}}`},
+		"a list": {".spec.containers[*].args", `excludedWhen: "self != null && 'a' in self && 'c' in self"`,
+			`{"spec":{"containers":[{"name":"x","argſ":[null,"c"]}]}}`, `{"spec":{"containers":[{"name":"x","args":["a","b"],"argſ":[null,"c"]}]}}`},
+		"what has them": {".spec.nodeSelector", `excludedWhen: "self != null && 'a' in self && 'b' in self"`,
+			`{"Spec":{"nodeSelector":{"b":"x"}}}`, `{"Spec":{"nodeSelector":{"b":"x"}},"spec":{"nodeSelector":{"a":"x"}}}`},
+	} {
+		t.Run(name, func(t *testing.T) {
+			s, errs := compileFragments(t, runner(strings.Replace(template, "{type: object, ", "{type: object, "+keepUnknown+", ", 1)), barrier("", "Pod", c.path, "example.com/both", c.when))
+			if len(errs) > 0 {
+				t.Fatal(errs)
+			}
+			of := func(template string) string { return `{"spec":{"template":` + template + `}}` }
+			kind := gvk("example.com", "v1", "Runner")
+			if !isBarred(t, s, kind, of(`{}`), of(c.first)) && !isBarred(t, s, kind, of(c.first), of(c.second)) {
+				t.Error("neither half is barred")
+			}
+		})
+	}
+}
+
+// TestC2_AConditionSeesAllOfAValueThatBecomesNoPod: names that differ in case are two names.
+func TestC2_AConditionSeesAllOfAValueThatBecomesNoPod(t *testing.T) {
+	definition := strings.Replace(runner("{type: object, "+keepUnknown+"}"), "name: {type: string}", "name: {type: string}, free: {type: object, "+keepUnknown+"}", 1)
+	const when = `excludedWhen: "self != null && has(self.danger)"`
+	s := compileBuiltIn(t, definition, permissionSchema("a", "example.com", "Runner", `{path: .spec.template, verb: example.com/y, `+when+`}`))
+	if isBarred(t, s, gvk("example.com", "v1", "Runner"), `{"spec":{"template":{"PATH":"a","path":"b"}}}`, `{"spec":{"template":{"PATH":"a","path":"c"}}}`) {
+		t.Error("no Pod is made from the value, and it is barred")
+	}
+	s, errs := compileFragments(t, strings.Replace(definition, "template: {type: object, ", "template: {type: object, "+withKey+", ", 1), barrier("", "Pod", ".spec.nodeSelector", "example.com/y", when))
+	if len(errs) > 0 {
+		t.Fatal(errs)
+	}
+	if isBarred(t, s, gvk("example.com", "v1", "Runner"), `{"spec":{"free":{"A":"a","a":"b"},"template":{"spec":{}}}}`, `{"spec":{"free":{"A":"a","a":"b"},"template":{"spec":{"nodeSelector":{"x":"y"}}}}}`) {
+		t.Error("names beside the template divide it")
+	}
+}
+
+// TestC8_OtherSpellingsOfFieldsMayBar, also where a definition gives the field a type that has no fields.
+func TestC8_OtherSpellingsOfFieldsMayBar(t *testing.T) {
+	template := "{type: object, " + withKey + ", properties: {spec: {type: object, " + keepUnknown + ", properties: {containers: {type: array, items: {type: object, " + keepUnknown + ", properties: {name: {type: string}, securityContext: {type: string}}}}}}}}"
+	s, errs := compileFragments(t, runner(template), barrier("", "Pod", ".spec.containers[*].securityContext.privileged", "example.com/y", "excluded: true"))
+	if len(errs) > 0 {
+		t.Fatal(errs)
+	}
+	kind := gvk("example.com", "v1", "Runner")
+	if !isBarred(t, s, kind, `{"spec":{"template":{"spec":{"containers":[]}}}}`, `{"spec":{"template":{"spec":{"containers":[{"name":"a","SecurityContext":{"privileged":true}}]}}}}`) {
+		t.Error("the other spelling is not barred")
+	}
+	if k, err := s.Kind(kind); err != nil || !k.MayBar() {
+		t.Errorf("the kind has no barrier: %v", err)
+	}
+}
