@@ -30,7 +30,7 @@ type builder struct {
 	// atomic are the atomic lists on the path at.
 	atomic []string
 	// onPods are the barriers of Pods for the fields that become parts of Pods, nil for the Pod itself.
-	onPods map[PodPart]*overlay
+	onPods *podBarriers
 }
 
 type memoKey struct {
@@ -40,6 +40,7 @@ type memoKey struct {
 	mapping             *smd.Map
 	overlay, emitted    string
 	fallback            string
+	inBarrier           bool
 }
 
 func newBuilder(topology *Topology, known permissions, traced bool) *builder {
@@ -75,6 +76,8 @@ type place struct {
 	emitted []string
 	// key is emitted as one string.
 	key string
+	// inBarrier means that a barrier of Pods is above the node, in a template.
+	inBarrier bool
 }
 
 func (p place) with(emits ...string) place {
@@ -116,7 +119,9 @@ func (b *builder) build(ref smd.TypeRef, o *overlay, fallback []byte, p place) *
 	}
 	n := &Node{scalar: atom.Scalar != nil, fallback: fallback}
 	b.memo[key] = n
+	inBarrier := p.inBarrier
 	if o != nil {
+		p.inBarrier = inBarrier || len(o.pods) > 0
 		n.role, n.pod = o.role, o.pod
 		n.emits = b.source(o, atom)
 		n.written = b.written(o.written)
@@ -143,7 +148,11 @@ func (b *builder) build(ref smd.TypeRef, o *overlay, fallback []byte, p place) *
 			b.errs = append(b.errs, fault)
 		}
 		n.permissions = b.compiled(append(slices.Clone(o.general), o.guard), own)
-		n.fork(b.compiled(o.pods, own))
+		passing := n.permissions
+		if inBarrier {
+			passing = b.compiled(slices.DeleteFunc(append(slices.Clone(o.general), o.guard), func(g *guard) bool { return !o.isOfPods(g) }), own)
+		}
+		n.fork(b.compiled(o.pods, own), passing)
 		for _, chain := range o.derived {
 			n.derive(b.compiled(chain, own))
 		}
@@ -185,8 +194,8 @@ func (b *builder) withType(ref smd.TypeRef, o *overlay) *overlay {
 	if ref.NamedType != nil {
 		o = merge(o, b.inline[*ref.NamedType])
 	}
-	if o != nil && o.pod != NoPod {
-		return o.bearing(b.onPods[o.pod])
+	if o != nil && o.pod != NoPod && b.onPods != nil {
+		return b.onPods.on(o)
 	}
 	return o
 }
@@ -194,7 +203,7 @@ func (b *builder) withType(ref smd.TypeRef, o *overlay) *overlay {
 func (b *builder) key(ref smd.TypeRef, o *overlay, fallback []byte, p place) memoKey {
 	k := memoKey{
 		scalar: ref.Inlined.Scalar, list: ref.Inlined.List, mapping: ref.Inlined.Map,
-		overlay: o.identity(), emitted: p.key, fallback: string(fallback),
+		overlay: o.identity(), emitted: p.key, fallback: string(fallback), inBarrier: p.inBarrier,
 	}
 	if ref.NamedType != nil {
 		k.named = *ref.NamedType

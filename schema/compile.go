@@ -134,7 +134,7 @@ func (c *compiler) topology(s *Schema, t *Topology, owners map[runtimeschema.Gro
 		}
 		o, sources := c.overlay(gvk)
 		touched[gvk] = append(sources, t.Source)
-		if b.onPods = c.podBarriers().parts; gvk.GroupKind() == podKind.GroupKind() {
+		if b.onPods = c.podBarriers(); gvk.GroupKind() == podKind.GroupKind() {
 			b.onPods = nil
 		}
 		root, errs := b.kind(t.Kinds[gvk], o)

@@ -34,6 +34,8 @@ type overlay struct {
 	pods []*guard
 	// derived are the barriers of fields of Pods that the API server writes from this one. Each chain is from general to specific.
 	derived [][]*guard
+	// ofPods are the verbs that the field has in Pods, where a barrier of Pods is in the part.
+	ofPods []*guard
 	// freed means that the documents about Pods take this key out of the barrier of its prefix.
 	freed  bool
 	fields map[string]*overlay
@@ -302,7 +304,7 @@ func merge(outer, inner *overlay) *overlay {
 	m := &overlay{guard: outer.guard, general: slices.Concat(inner.general, outer.general), role: outer.role, written: outer.written, any: merge(outer.any, inner.any)}
 	m.saidBy, m.barredBy = slices.Concat(outer.saidBy, inner.saidBy), slices.Concat(outer.barredBy, inner.barredBy)
 	m.pod, m.pods, m.freed = cmp.Or(outer.pod, inner.pod), slices.Concat(inner.pods, outer.pods), outer.freed || inner.freed
-	m.derived = slices.Concat(inner.derived, outer.derived)
+	m.derived, m.ofPods = slices.Concat(inner.derived, outer.derived), slices.Concat(inner.ofPods, outer.ofPods)
 	m.emitter, m.included = cmp.Or(outer.emitter, inner.emitter), cmp.Or(outer.included, inner.included)
 	switch {
 	case inner.guard == nil:
@@ -338,7 +340,7 @@ func (o *overlay) untyped() *overlay {
 	if o == nil {
 		return nil
 	}
-	out := &overlay{pod: o.pod, pods: o.pods, derived: o.derived, freed: o.freed, any: o.any.untyped()}
+	out := &overlay{pod: o.pod, pods: o.pods, derived: o.derived, ofPods: o.ofPods, freed: o.freed, any: o.any.untyped()}
 	for _, g := range o.general {
 		if g != nil {
 			out.general = append(out.general, g.lend(""))
@@ -374,7 +376,7 @@ func (o *overlay) identity() string {
 		for _, g := range o.pods {
 			b.WriteString("+" + g.content)
 		}
-		for _, chain := range o.derived {
+		for _, chain := range append(o.derived[:len(o.derived):len(o.derived)], o.ofPods) {
 			b.WriteString("~")
 			for _, g := range chain {
 				b.WriteString("+" + g.content)

@@ -55,19 +55,23 @@ func pattern(text string) fieldpath.Pattern {
 	return p
 }
 
-// onDerived returns the barriers of Pods at the fields from which the API server derives the barred ones.
+// onDerived returns the barriers of an overlay of Pods at the fields from which the API server derives the barred ones, with the verbs that pass
+// them in Pods.
 func (o *overlay) onDerived() *overlay {
 	out := &overlay{}
 	read := map[*guard][]barrierCondition{} // A guard may be above many fields, and conditions are slow to compile.
 	for _, d := range derivations() {
 		for _, way := range o.barring(d.field) {
 			var chain []*guard
-			for _, b := range way {
-				if _, known := read[b.guard]; !known {
-					read[b.guard] = b.conditions()
+			for _, on := range way {
+				if _, known := read[on.guard]; !known {
+					read[on.guard] = on.conditions()
 				}
-				if b.holds(d, read[b.guard]) {
-					chain = append(chain, b.lendTo(d))
+				switch {
+				case !on.bars() && len(chain) > 0:
+					chain = append(chain, on.onPods(PodPart(d.from[0].Name)))
+				case on.bars() && on.maySee(on.below, read[on.guard]):
+					chain = append(chain, on.lendTo(d))
 				}
 			}
 			at := out.at(d.from)
@@ -80,45 +84,39 @@ func (o *overlay) onDerived() *overlay {
 }
 
 // sameEntry reports whether two guards have the same content.
-func sameEntry(a, b *guard) bool {
-	return reflect.DeepEqual(a.entry, b.entry) && slices.Equal(a.also, b.also)
-}
+func sameEntry(a, b *guard) bool { return reflect.DeepEqual(a.entry, b.entry) && slices.Equal(a.also, b.also) }
 
-// barring is a barrier at, above or below a field. below is the path from the barrier to the field, which is empty unless the barrier is above.
-type barring struct {
+// passage is a guard on the way to a field, or below it. below is the path from the guard to the field, which is empty unless the guard is above.
+type passage struct {
 	*guard
 	below fieldpath.Pattern
 }
 
-// holds reports whether a derivation may change what the barrier guards, and the template has not the same barrier above both fields.
-func (b barring) holds(d derivation, conditions []barrierCondition) bool {
-	isAbove := len(d.field)-len(b.below) <= d.shared()
-	return len(b.below) == 0 || !(isAbove && b.entry.Excluded) && b.maySee(b.below, conditions)
-}
-
 // lendTo returns the barrier for the field from which the other one is derived. A condition is about values of the other field, unless both have
 // the same.
-func (b barring) lendTo(d derivation) *guard {
-	lent := b.onPods(PodPart(d.from[0].Name))
-	if d.isAlias && len(b.below) == 0 {
+func (on passage) lendTo(d derivation) *guard {
+	lent := on.onPods(PodPart(d.from[0].Name))
+	if d.isAlias && len(on.below) == 0 {
 		return lent
 	}
 	return lent.always()
 }
 
-// barring returns the barriers from the root to a field, and on to each one below it, from general to specific.
-func (o *overlay) barring(field fieldpath.Pattern) [][]barring {
-	var out [][]barring
-	var way []barring
+// barring returns the guards from the root to a field, and on to each one below it that has a barrier, from general to specific. Each way has a
+// barrier.
+func (o *overlay) barring(field fieldpath.Pattern) [][]passage {
+	var out [][]passage
+	var way []passage
 	at := []*overlay{o}
 	for i := 0; len(at) > 0 && i < len(field); i++ {
 		way = passed(way, at, field[i:])
 		at = below(at, func(name string) bool { return !field[i].Any && isSameKey(name, field[i].Name) })
 	}
-	var visit func(at []*overlay, above []barring, isField bool)
-	visit = func(at []*overlay, above []barring, isField bool) {
+	bars := func(on passage) bool { return on.bars() }
+	var visit func(at []*overlay, above []passage, isField bool)
+	visit = func(at []*overlay, above []passage, isField bool) {
 		way := passed(above, at, nil)
-		if len(way) > len(above) || isField && len(way) > 0 {
+		if slices.ContainsFunc(way[len(above):], bars) || isField && slices.ContainsFunc(way, bars) {
 			out = append(out, way)
 		}
 		// Keys without an overlay of their own have the one of all keys.
@@ -138,12 +136,12 @@ func (o *overlay) barring(field fieldpath.Pattern) [][]barring {
 	return out
 }
 
-// passed returns the barriers on a way that goes on through one place. left is the path from there to the field.
-func passed(way []barring, at []*overlay, left fieldpath.Pattern) []barring {
+// passed returns the guards on a way that goes on through one place. left is the path from there to the field.
+func passed(way []passage, at []*overlay, left fieldpath.Pattern) []passage {
 	way = way[:len(way):len(way)]
 	for _, o := range at {
-		if o.guard != nil && o.guard.bars() {
-			way = append(way, barring{o.guard, left})
+		if o.guard != nil && o.guard.entry.Verb != "" {
+			way = append(way, passage{o.guard, left})
 		}
 	}
 	return way

@@ -36,6 +36,8 @@ var handedOn = []string{"labels", "annotations", "finalizers"}
 // podBarriers are the barriers of documents about Pods, as overlays of the parts of a Pod that templates have.
 type podBarriers struct {
 	parts map[PodPart]*overlay
+	// verbs are the verbs of Pods in the parts that have barriers.
+	verbs map[PodPart]*overlay
 	// sources are all documents of administrators about Pods. A fault in one of them may hide a barrier.
 	sources []string
 }
@@ -45,7 +47,7 @@ func (c *compiler) podBarriers() *podBarriers {
 	if c.onPods != nil {
 		return c.onPods
 	}
-	c.onPods = &podBarriers{parts: map[PodPart]*overlay{}}
+	c.onPods = &podBarriers{parts: map[PodPart]*overlay{}, verbs: map[PodPart]*overlay{}}
 	said := &overlay{}
 	for i := range c.docs.Permissions {
 		d := &c.docs.Permissions[i]
@@ -66,11 +68,60 @@ func (c *compiler) podBarriers() *podBarriers {
 			}
 		}
 	}
-	derived := said.onDerived()
-	for part := range c.onPods.parts {
-		c.onPods.parts[part] = c.onPods.parts[part].bearing(derived.field(string(part)))
+	all := &overlay{}
+	for i := range c.docs.Permissions {
+		if c.docs.Permissions[i].matches(podKind) {
+			all.lay(c.read(i))
+		}
+	}
+	derived := all.onDerived()
+	for part, barriers := range c.onPods.parts {
+		if c.onPods.parts[part] = barriers.bearing(derived.field(string(part))); barriers != nil {
+			c.onPods.verbs[part] = all.field(string(part)).verbsOfPods(part)
+		}
 	}
 	return c.onPods
+}
+
+// on returns an overlay of a part of Pods with the barriers of the part, and with its verbs, which pass them.
+func (p *podBarriers) on(o *overlay) *overlay { return o.bearing(p.parts[o.pod]).knowing(p.verbs[o.pod]) }
+
+// knowing returns the overlay with the verbs that its fields have in Pods.
+func (o *overlay) knowing(verbs *overlay) *overlay {
+	if o == nil || verbs == nil {
+		return o
+	}
+	out := *o
+	out.key, out.ofPods, out.any = "", verbs.ofPods, o.any.knowing(verbs.any)
+	if len(o.fields) > 0 {
+		out.fields = make(map[string]*overlay, len(o.fields))
+		for name, below := range o.fields {
+			out.fields[name] = below.knowing(verbs.fields[name])
+		}
+	}
+	return &out
+}
+
+// verbsOfPods returns the verbs of an overlay of Pods as those of a part.
+func (o *overlay) verbsOfPods(part PodPart) *overlay {
+	if o == nil {
+		return nil
+	}
+	out := &overlay{any: o.any.verbsOfPods(part), fields: map[string]*overlay{}}
+	if o.guard != nil && o.guard.entry.Verb != "" {
+		out.ofPods = []*guard{o.guard.onPods(part)}
+	}
+	for name, below := range o.fields {
+		out.fields[name] = below.verbsOfPods(part)
+	}
+	return out
+}
+
+// isOfPods reports whether the guard has a verb that the field has in Pods too.
+func (o *overlay) isOfPods(g *guard) bool {
+	return g != nil && slices.ContainsFunc(o.ofPods, func(pods *guard) bool {
+		return pods.sameVerb(g) || pods.entry.Verb == g.entry.Verb && g.entry.ParameterizedBy == ""
+	})
 }
 
 // onPods returns the barriers of an overlay of Pods as barriers of the fields that become the part, nil for none.
@@ -138,32 +189,36 @@ func (o *overlay) bearing(barriers *overlay) *overlay {
 
 // fork adds barriers of Pods, from general to specific. They have a tree of their own, in which they stand below the verbs of the node, so
 // that a change needs them as well as the barriers of the node, and no verb of the template passes them. If the last of them has a verb
-// that the node has, it is a barrier there too: a verb that stands apart below it stays the only one that passes.
-func (n *Node) fork(onPods []*Permission) {
-	if len(onPods) == 0 {
-		return
+// that the node has, it is a barrier there too: a verb that stands apart below it stays the only one that passes. passing are the permissions of
+// the node that pass a barrier of Pods above.
+func (n *Node) fork(onPods, passing []*Permission) {
+	own, tree := n.permissions, joined(passing, onPods)
+	if len(onPods) > 0 {
+		own, _ = barred(own, onPods[len(onPods)-1])
+		n.permissions = joined(n.permissions, onPods)
 	}
-	own, _ := barred(n.permissions, onPods[len(onPods)-1])
-	n.permissions = joined(n.permissions, onPods)
-	if !slices.Equal(own, n.permissions) {
-		n.trees, n.forks = [][]*Permission{own, n.permissions}, true
+	if !slices.Equal(own, tree) {
+		n.trees, n.forks = [][]*Permission{own, tree}, true
 	}
 }
 
-// derive adds the barriers of a field of Pods that the API server writes from the field of the node, from general to specific. A change of
-// the node needs the last of them, besides what it needs without them. If the node has its verb, that is the barrier, as in fork.
+// derive adds the barriers of a field of Pods that the API server writes from the field of the node, and the verbs that pass them in Pods, from
+// general to specific. A change of the node needs the last barrier, or what passes it, besides what it needs without. If the node has its verb,
+// that is the barrier, as in fork.
 func (n *Node) derive(chain []*Permission) {
-	if len(chain) == 0 {
+	barriers := slices.DeleteFunc(slices.Clone(chain), func(p *Permission) bool { return !p.MayBar() })
+	if len(barriers) == 0 {
 		return
 	}
 	if n.trees == nil {
 		n.trees = [][]*Permission{n.permissions}
 	}
-	own, has := barred(n.trees[0], chain[len(chain)-1])
+	own, has := barred(n.trees[0], barriers[len(barriers)-1])
 	if n.trees[0] = own; !has {
 		n.derived = append(n.derived, chain)
 	}
-	if n.permissions = joined(n.permissions, chain); len(n.trees) == 1 && len(n.derived) == 0 {
+	// What passes the barriers does so in this chain only.
+	if n.permissions = joined(n.permissions, barriers); len(n.trees) == 1 && len(n.derived) == 0 {
 		n.permissions, n.trees = own, nil
 	}
 }

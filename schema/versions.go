@@ -14,7 +14,9 @@ import (
 
 // loan is an entry of a document about other versions that applies to this one.
 type loan struct {
+	// statement has the guard in which the entry counts. said is that of the entry.
 	statement
+	said *guard
 	// same means that the path is the same field in this version. To a field that is not the same, only barriers apply.
 	same bool
 	// marks means that only the mark of the entry applies: other objects become parts of Pods by the field.
@@ -42,7 +44,7 @@ func (o *overlay) borrow(loans []loan) {
 		}
 		at := o.at(s.path)
 		at.guard = at.guard.borrow(theirs)
-		at.note(theirs)
+		at.note(s.said)
 	}
 }
 
@@ -137,11 +139,11 @@ func (c *compiler) loans(gvk runtimeschema.GroupVersionKind, d *PermissionDocume
 			if g := c.said(other).counting(s); g != nil {
 				counts, same, lent.guard = true, same || isSame, g
 			} else if isSame && s.guard.entry.Pod != NoPod {
-				out = append(out, loan{statement: s, marks: true})
+				out = append(out, loan{statement: s, said: s.guard, marks: true})
 			}
 		}
 		if counts {
-			out = append(out, loan{statement: lent, same: same})
+			out = append(out, loan{statement: lent, said: s.guard, same: same})
 		}
 	}
 	return out

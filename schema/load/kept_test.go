@@ -122,6 +122,22 @@ func TestC2_KindsDoNotShareWhatOtherDocumentsSay(t *testing.T) {
 	}
 }
 
+// TestC3_AKeyKeepsTheJointBarrierOfItsPrefixInOtherVersions: the documents are about one version.
+func TestC3_AKeyKeepsTheJointBarrierOfItsPrefixInOtherVersions(t *testing.T) {
+	document := func(name, more string) string {
+		return "apiVersion: fieldperm.dev/v1alpha1\nkind: PermissionSchema\nmetadata: {name: " + name + "}\nspec:\n  group: example.com\n  kind: Vault\n  versions: [v1]\n" +
+			"  permissions:\n  - {path: '.spec.plain[\"a/\"]', verb: example.com/y, excluded: true}\n" + more
+	}
+	s := compileBuiltIn(t, vaults("v1", "v2"), document("a", ""), document("b", "  - {path: '.spec.plain[\"a/x\"]', verb: example.com/w}\n"))
+	for _, version := range []string{"v1", "v2"} {
+		for field, want := range map[string]bool{`"plain":{"a/x":"a"}`: true, `"plain":{"a/y":"a"}`: true, `"plain":{"b/y":"a"}`: false, `"other":"a"`: false} {
+			if got := isBarred(t, s, gvk("example.com", version, "Vault"), `{"spec":{}}`, `{"spec":{`+field+`}}`); got != want {
+				t.Errorf("%s: %s is barred: %t, want %t", version, field, got, want)
+			}
+		}
+	}
+}
+
 // TestC3_TheJointBarrierOfTwoDocumentsHoldsInOtherVersions, on the field and nowhere else.
 func TestC3_TheJointBarrierOfTwoDocumentsHoldsInOtherVersions(t *testing.T) {
 	document := func(name, when string) string {

@@ -33,7 +33,7 @@ func TestC8_EachBarrierThatMeetsAtAFieldIsNeeded(t *testing.T) {
 		},
 		"two derived ones": {
 			[]string{entry(".spec.imagePullSecrets", "secrets"), entry(".spec.volumes", "volumes")}, nil,
-			`{"spec":{}}`, `{"spec":{"serviceAccountName":"a"}}`, []string{"secrets", "volumes"},
+			`{"spec":{}}`, `{"spec":{"serviceAccountName":"a"}}`, []string{"secrets", "volumes granular:volume"},
 		},
 		"a derived one and what has it": {
 			[]string{entry(".spec.containers[*].ports", "ports"), entry(".spec.containers[*].ports[*].hostPort", "port")}, nil,
@@ -43,10 +43,38 @@ func TestC8_EachBarrierThatMeetsAtAFieldIsNeeded(t *testing.T) {
 			[]string{entry(".spec.resources", "all"), entry(".spec.resources.requests.cpu", "one")}, nil,
 			`{"spec":{"containers":[{"name":"a"}]}}`, `{"spec":{"containers":[{"name":"a","resources":{"limits":{"memory":"1Gi"}}}]}}`, []string{"all", "one"},
 		},
+		"a barrier above both, and a more specific one": {
+			[]string{entry(".spec", "spec"), entry(".spec.priorityClassName", "class")}, nil,
+			`{"spec":{}}`, `{"spec":{"priorityClassName":"a"}}`, []string{"class", "spec granular:preemptionPolicy", "spec granular:priority"},
+		},
+		"a barrier above both, and a more specific verb": {
+			[]string{entry(".spec", "spec")}, nil, `{"spec":{}}`, `{"spec":{"hostNetwork":true}}`,
+			[]string{"spec granular:containers granular:container granular:ports", "spec granular:hostNamespaces", "spec granular:initContainers granular:container granular:ports"},
+		},
 		"verbs of the template below": {
 			[]string{entry(".spec.containers[*].resources.requests", "requests")},
 			[]string{"{path: '.spec.template.spec.containers[*].resources.limits.cpu', verb: example.com/cpu}"},
 			`{"spec":{"containers":[{"name":"a"}]}}`, `{"spec":{"containers":[{"name":"a","resources":{"limits":{"cpu":"1"}}}]}}`, []string{"requests"},
+		},
+		"a verb that only the template has": {
+			[]string{entry(".spec", "spec")}, []string{"{path: '.spec.template.spec.containers[*].image', verb: example.com/w}"},
+			`{"spec":{"containers":[{"name":"a"}]}}`, `{"spec":{"containers":[{"name":"a","image":"b"}]}}`,
+			[]string{"spec granular:containers granular:container granular:container(a)"},
+		},
+		"a barrier that only the template has": {
+			[]string{entry(".spec", "spec")}, []string{entry(".spec.template.spec.containers[*].image", "w")},
+			`{"spec":{"containers":[{"name":"a"}]}}`, `{"spec":{"containers":[{"name":"a","image":"b"}]}}`,
+			[]string{"spec granular:containers granular:container granular:container(a)", "w"},
+		},
+		"a verb that Pods have too": {
+			[]string{entry(".spec", "spec")}, nil,
+			`{"spec":{"containers":[{"name":"a"}]}}`, `{"spec":{"containers":[{"name":"a","image":"b"}]}}`,
+			[]string{"spec granular:containers granular:container granular:container(a) granular:image granular:image(a)"},
+		},
+		"a key that only the template has": {
+			[]string{"{path: '.metadata.annotations', verb: example.com/annotations, excluded: true, parameterSource: annotationKey}"}, nil,
+			`{"metadata":{"annotations":{}}}`, `{"metadata":{"annotations":{"kubectl.kubernetes.io/restartedAt":"a"}}}`,
+			[]string{"annotations granular:templateAnnotation granular:templateAnnotation(kubectl.kubernetes.io)"},
 		},
 		"keys of their own and a derived prefix": {
 			[]string{entry(profile, "profile"), entry(`.metadata.annotations["`+web+`"]`, "web")}, nil,
@@ -58,7 +86,7 @@ func TestC8_EachBarrierThatMeetsAtAFieldIsNeeded(t *testing.T) {
 		},
 		"the whole template": {
 			[]string{entry(".spec.nodeName", "own"), entry(zone, "zone"), entry(".spec.volumes", "volumes")}, nil,
-			`null`, `{"spec":{"nodeName":"a","serviceAccountName":"b"}}`, []string{"own", "volumes", "zone"},
+			`null`, `{"spec":{"nodeName":"a","serviceAccountName":"b"}}`, []string{"own", "volumes granular:volume", "zone"},
 		},
 		"one verb for both": {
 			[]string{entry(".spec.nodeName", "own"), entry(zone, "own")}, nil, `{"spec":{}}`, `{"spec":{"nodeName":"a"}}`, []string{"own"},
