@@ -84,7 +84,9 @@ func (o *overlay) onDerived() *overlay {
 }
 
 // sameEntry reports whether two guards have the same content.
-func sameEntry(a, b *guard) bool { return reflect.DeepEqual(a.entry, b.entry) && slices.Equal(a.also, b.also) }
+func sameEntry(a, b *guard) bool {
+	return reflect.DeepEqual(a.entry, b.entry) && slices.Equal(a.also, b.also)
+}
 
 // passage is a guard on the way to a field, or below it. below is the path from the guard to the field, which is empty unless the guard is above.
 type passage struct {

@@ -84,7 +84,9 @@ func (c *compiler) podBarriers() *podBarriers {
 }
 
 // on returns an overlay of a part of Pods with the barriers of the part, and with its verbs, which pass them.
-func (p *podBarriers) on(o *overlay) *overlay { return o.bearing(p.parts[o.pod]).knowing(p.verbs[o.pod]) }
+func (p *podBarriers) on(o *overlay) *overlay {
+	return o.bearing(p.parts[o.pod]).knowing(p.verbs[o.pod])
+}
 
 // knowing returns the overlay with the verbs that its fields have in Pods.
 func (o *overlay) knowing(verbs *overlay) *overlay {

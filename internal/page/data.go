@@ -1,9 +1,10 @@
 package page
 
 import (
+	"slices"
+
 	"github.com/fieldperm/fieldperm/internal/fieldtree"
 	"github.com/fieldperm/fieldperm/schema"
-	"slices"
 )
 
 // data is the data of the page. Numbers named after a table are indexes into it. Zero values are left out.
