@@ -84,6 +84,8 @@ type deriver struct {
 	bases    []base
 	pairs    map[recorded.Derived]*values
 	accepted int
+	// keyed are the lists whose items have keys. Every other list compares as a whole.
+	keyed map[string]bool
 }
 
 // base is a Pod as it is sent, as it comes back, and as a template of it comes back.
@@ -113,7 +115,11 @@ func newDeriver(t *testing.T) *deriver {
 		GitVersion string `json:"gitVersion"`
 	}
 	must(t, yaml.Unmarshal(info, &version))
-	d := &deriver{server: r.server, types: r.types.kind(runtimeschema.GroupVersionKind{Version: "v1", Kind: "Pod"}), version: version.GitVersion, pairs: map[recorded.Derived]*values{}}
+	d := &deriver{server: r.server, types: r.types.kind(runtimeschema.GroupVersionKind{Version: "v1", Kind: "Pod"}), version: version.GitVersion, pairs: map[recorded.Derived]*values{}, keyed: map[string]bool{}}
+	d.types.walk(nil, d.types.root, nil, func(p path, m *openapi.Type) bool {
+		d.keyed[p.String()] = d.types.Resolve(m).ListType == "map" || m.ListType == "map"
+		return true
+	})
 	for _, document := range bytes.Split(derivedYAML, []byte("\n---\n")) {
 		var object map[string]any
 		must(t, yaml.UnmarshalStrict(document, &object))
@@ -262,8 +268,8 @@ func (d *deriver) compare(ctx context.Context, b *base, asked map[string]any) er
 	}
 	d.accepted++
 	sent, is := map[string]bool{}, map[string]bool{}
-	collect(parts(b.asked), parts(asked), "", false, sent)
-	collect(b.stored, stored, "", true, is)
+	collect(parts(b.asked), parts(asked), "", nil, sent)
+	collect(b.stored, stored, "", d.keyed, is)
 	maps.DeleteFunc(is, func(field string, _ bool) bool { return overlaps(field, sent) })
 	if len(is) == 0 {
 		return nil
@@ -273,7 +279,7 @@ func (d *deriver) compare(ctx context.Context, b *base, asked map[string]any) er
 		return err
 	}
 	shown := map[string]bool{}
-	collect(b.template, template, "", true, shown)
+	collect(b.template, template, "", d.keyed, shown)
 	for field := range is {
 		for from := range sent {
 			pair := recorded.Derived{Field: field, From: from}
@@ -305,16 +311,17 @@ func isIn(field, other string) bool {
 	return ok && (rest == "" || rest[0] == '.' || rest[0] == '[')
 }
 
-// collect adds the paths of the fields that differ. A list of values is one field, and so is one whose length differs unless whole is true, and so is a map with keys of its
-// own, except that each label is one, and all annotations of one domain are one. whole means that an object that only one of both has is one field.
-func collect(a, b any, at string, whole bool, out map[string]bool) {
+// collect adds the paths of the fields that differ. A list is one field if its length differs, unless keyed has it: then it is the fields of the items
+// that only one of both has. A map with keys of its own is one field, except that each label is one, and all annotations of one domain are one. An object
+// that only one of both has is one field, unless keyed is nil.
+func collect(a, b any, at string, keyed map[string]bool, out map[string]bool) {
 	x, isMap := a.(map[string]any)
 	y, isToo := b.(map[string]any)
 	switch {
 	case reflect.DeepEqual(a, b):
-	case isMap && isToo || !whole && (isMap && b == nil || isToo && a == nil):
+	case isMap && isToo || keyed == nil && (isMap && b == nil || isToo && a == nil):
 		for _, key := range sorted(both(x, y)) {
-			collect(x[key], y[key], at+below(at, key), whole, out)
+			collect(x[key], y[key], at+below(at, key), keyed, out)
 		}
 	default:
 		l, isList := a.([]any)
@@ -323,7 +330,7 @@ func collect(a, b any, at string, whole bool, out map[string]bool) {
 			if a == nil {
 				a = b
 			}
-			if !whole || !collectItems(l, r, at, out) {
+			if !keyed[at] || !collectItems(l, r, at, out) {
 				out[at+soleObject(a)] = true
 			}
 			return
@@ -333,7 +340,7 @@ func collect(a, b any, at string, whole bool, out map[string]bool) {
 				out[at] = true
 				return
 			}
-			collect(l[i], r[i], at+"[*]", whole, out)
+			collect(l[i], r[i], at+"[*]", keyed, out)
 		}
 	}
 }
@@ -347,9 +354,11 @@ func collectItems(a, b []any, at string, out map[string]bool) bool {
 		}
 	}
 	for _, item := range items {
-		in := func(list []any) bool { return slices.ContainsFunc(list, func(other any) bool { return reflect.DeepEqual(item, other) }) }
+		in := func(list []any) bool {
+			return slices.ContainsFunc(list, func(other any) bool { return reflect.DeepEqual(item, other) })
+		}
 		if !in(a) || !in(b) {
-			collect(nil, item, at+"[*]", false, out)
+			collect(nil, item, at+"[*]", nil, out)
 		}
 	}
 	return len(items) > 0
