@@ -16,6 +16,8 @@ type derivation struct {
 	field, from fieldpath.Pattern
 	// isAlias means that both have the same values.
 	isAlias bool
+	// isItem means that the item of the innermost list that field is in may be new.
+	isItem bool
 }
 
 // shared returns the number of steps that both paths begin with.
@@ -40,7 +42,7 @@ var derivations = sync.OnceValue(func() []derivation {
 	for _, d := range endpoint.DerivedOfPods() {
 		from, _, _ := strings.Cut(d.From, `["`)
 		if unbarred[from] == "" && (!d.Shown || d.Same) {
-			out = append(out, derivation{pattern(d.Field), pattern(d.From), d.Same})
+			out = append(out, derivation{pattern(d.Field), pattern(d.From), d.Same, d.Item})
 		}
 	}
 	return out
@@ -70,7 +72,7 @@ func (o *overlay) onDerived() *overlay {
 				switch {
 				case !on.bars() && len(chain) > 0:
 					chain = append(chain, on.onPods(PodPart(d.from[0].Name)))
-				case on.bars() && on.maySee(on.below, read[on.guard]):
+				case on.bars() && on.maySee(on.below, d.isItem, read[on.guard]):
 					chain = append(chain, on.lendTo(d))
 				}
 			}
@@ -174,12 +176,12 @@ func isSameKey(a, b string) bool {
 }
 
 // maySee reports whether a barrier may hold because of a field below it. A condition that uses no value holds always, or never.
-func (g *guard) maySee(below fieldpath.Pattern, conditions []barrierCondition) bool {
+func (g *guard) maySee(below fieldpath.Pattern, isItem bool, conditions []barrierCondition) bool {
 	if len(below) == 0 {
 		return true
 	}
 	return g.entry.Excluded || slices.ContainsFunc(conditions, func(c barrierCondition) bool {
-		return len(c.uses) == 0 || slices.ContainsFunc(c.uses, func(u use) bool { return u.sees(below) })
+		return len(c.uses) == 0 || slices.ContainsFunc(c.uses, func(u use) bool { return u.sees(below, isItem) })
 	})
 }
 

@@ -86,13 +86,20 @@ func stepOf(call celast.CallExpr, e celast.NavigableExpr) (fieldpath.Element, bo
 	return fieldpath.Element{Any: true}, true
 }
 
-// sees reports whether the use may notice that a field appears or changes.
-func (u use) sees(field fieldpath.Pattern) bool {
+// sees reports whether the use may notice that a field appears or changes. isItem means that the item of the innermost list that the field is in may
+// appear too.
+func (u use) sees(field fieldpath.Pattern, isItem bool) bool {
 	for i := range min(len(u.path), len(field)) {
 		if a, b := u.path[i], field[i]; !a.Any && !b.Any && !isSameKey(a.Name, b.Name) {
 			return false
 		}
 	}
 	// A field in an item of a list does not bring the list into being.
-	return !u.exists || len(u.path) >= len(field) || !slices.ContainsFunc(field[len(u.path):], func(e fieldpath.Element) bool { return e.Any })
+	isOfItem := func(e fieldpath.Element) bool { return e.Any }
+	for end := len(field); isItem && end > 0; end-- {
+		if isOfItem(field[end-1]) {
+			field, isItem = field[:end-1], false
+		}
+	}
+	return !u.exists || len(u.path) >= len(field) || !slices.ContainsFunc(field[len(u.path):], isOfItem)
 }

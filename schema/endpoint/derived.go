@@ -27,6 +27,8 @@ type Derived struct {
 	Same bool `json:"same,omitempty"`
 	// Shown means that the API server writes the field in a template of a built-in kind too.
 	Shown bool `json:"shown,omitempty"`
+	// Item means that the item of the innermost list that the field is in may be new, and so may be that list.
+	Item bool `json:"item,omitempty"`
 }
 
 // DerivedOfPods returns the fields of Pods that the API server derives from other fields of a new Pod. Callers must not change the result.

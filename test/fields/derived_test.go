@@ -99,6 +99,8 @@ type values struct {
 	alone bool
 	// shown means that templates always had the field.
 	shown bool
+	// isItem means that the item that the field is in was new once.
+	isItem bool
 }
 
 func newDeriver(t *testing.T) *deriver {
@@ -280,7 +282,7 @@ func (d *deriver) compare(ctx context.Context, b *base, asked map[string]any) er
 	}
 	shown := map[string]bool{}
 	collect(b.template, template, "", d.keyed, shown)
-	for field := range is {
+	for field, isItem := range is {
 		for from := range sent {
 			pair := recorded.Derived{Field: field, From: from}
 			v := d.pairs[pair]
@@ -290,6 +292,7 @@ func (d *deriver) compare(ctx context.Context, b *base, asked map[string]any) er
 			}
 			x, y := valueAt(stored, field), valueAt(asked, from)
 			v.differ = v.differ || x == nil || !reflect.DeepEqual(x, y)
+			v.isItem = v.isItem || isItem
 			v.alone = v.alone || len(sent) == 1
 			v.shown = v.shown && template != nil && overlaps(field, shown)
 		}
@@ -313,7 +316,7 @@ func isIn(field, other string) bool {
 
 // collect adds the paths of the fields that differ. A list is one field if its length differs, unless keyed has it: then it is the fields of the items
 // that only one of both has. A map with keys of its own is one field, except that each label is one, and all annotations of one domain are one. An object
-// that only one of both has is one field, unless keyed is nil.
+// that only one of both has is one field, unless keyed is nil. The value of a path is true if an item is new.
 func collect(a, b any, at string, keyed map[string]bool, out map[string]bool) {
 	x, isMap := a.(map[string]any)
 	y, isToo := b.(map[string]any)
@@ -331,13 +334,13 @@ func collect(a, b any, at string, keyed map[string]bool, out map[string]bool) {
 				a = b
 			}
 			if !keyed[at] || !collectItems(l, r, at, out) {
-				out[at+soleObject(a)] = true
+				note(out, at+soleObject(a), false)
 			}
 			return
 		}
 		for i := range l {
 			if _, isObject := l[i].(map[string]any); !isObject {
-				out[at] = true
+				note(out, at, false)
 				return
 			}
 			collect(l[i], r[i], at+"[*]", keyed, out)
@@ -358,11 +361,18 @@ func collectItems(a, b []any, at string, out map[string]bool) bool {
 			return slices.ContainsFunc(list, func(other any) bool { return reflect.DeepEqual(item, other) })
 		}
 		if !in(a) || !in(b) {
-			collect(nil, item, at+"[*]", nil, out)
+			fields := map[string]bool{}
+			collect(nil, item, at+"[*]", nil, fields)
+			for field := range fields {
+				note(out, field, true)
+			}
 		}
 	}
 	return len(items) > 0
 }
+
+// note adds a field. isItem means that the item that it is in is new.
+func note(out map[string]bool, field string, isItem bool) { out[field] = out[field] || isItem }
 
 // soleObject returns the path from an object to the innermost object of those that have nothing but one object.
 func soleObject(v any) string {
@@ -414,7 +424,7 @@ func (d *deriver) found() []recorded.Derived {
 	var out []recorded.Derived
 	for pair, v := range d.pairs {
 		if v.alone || !certain[pair.Field] {
-			pair.Same, pair.Shown = !v.differ, v.shown
+			pair.Same, pair.Shown, pair.Item = !v.differ, v.shown, v.isItem
 			out = append(out, pair)
 		}
 	}
