@@ -9,7 +9,7 @@ import (
 // TestC8_AConditionDoesNotSeeHalvesOfAValue: a controller reads two names of a field as one, and a patch together with what it changes.
 // Each half alone, or the patch alone, does not meet the condition.
 func TestC8_AConditionDoesNotSeeHalvesOfAValue(t *testing.T) {
-	s := compileBuiltIn(t,
+	s := compileWorkloads(t,
 		barrier("", "Pod", ".spec", "example.com/both", "excludedWhen: 'has(self.hostNetwork) && self.hostNetwork && has(self.hostPID) && self.hostPID'"))
 	k, err := s.Kind(gvk("apps", "v1", "ControllerRevision"))
 	if err != nil {

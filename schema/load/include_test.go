@@ -42,15 +42,11 @@ func partial(more string, fields ...string) string {
 
 func compileFragments(t *testing.T, documents ...string) (*schema.Schema, []error) {
 	t.Helper()
-	topology, err := BuiltIn()
-	if err != nil {
-		t.Fatal(err)
-	}
 	catalogue, err := Catalogue(false)
 	if err != nil {
 		t.Fatal(err)
 	}
-	docs := schema.Documents{Topologies: []schema.Topology{topology}, Permissions: catalogue}
+	docs := schema.Documents{Topologies: []schema.Topology{workloadKinds(t)}, Permissions: catalogue}
 	for i, document := range documents {
 		more, errs := Decode(fmt.Sprintf("d%d.yaml", i), []byte(document))
 		if len(errs) > 0 {

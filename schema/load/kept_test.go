@@ -66,13 +66,13 @@ func TestC2_AnEntryForAKeyKeepsTheBarriersOfOtherDocuments(t *testing.T) {
 		},
 	} {
 		inBothOrders(t, name, func(t *testing.T, one, other string) {
-			s := compileBuiltIn(t, vaults("v1"), permissionSchema(one, "example.com", "Vault", `{path: '`+c.one+`', verb: example.com/y, excluded: true}`), permissionSchema(other, "example.com", "Vault", c.other))
+			s := compileWorkloads(t, vaults("v1"), permissionSchema(one, "example.com", "Vault", `{path: '`+c.one+`', verb: example.com/y, excluded: true}`), permissionSchema(other, "example.com", "Vault", c.other))
 			if !isBarred(t, s, gvk("example.com", "v1", "Vault"), `{"spec":`+c.old+`}`, `{"spec":`+c.new+`}`) {
 				t.Error("the barrier of the first document is gone")
 			}
 		})
 	}
-	s := compileBuiltIn(t, vaults("v1"), permissionSchema("a", "example.com", "Vault", `{path: '.spec.plain["a/"]', verb: example.com/y, excluded: true}, {path: '.spec.plain["a/x"]', verb: example.com/w}`))
+	s := compileWorkloads(t, vaults("v1"), permissionSchema("a", "example.com", "Vault", `{path: '.spec.plain["a/"]', verb: example.com/y, excluded: true}, {path: '.spec.plain["a/x"]', verb: example.com/w}`))
 	if isBarred(t, s, gvk("example.com", "v1", "Vault"), `{"spec":{"plain":{"a/x":"a"}}}`, `{"spec":{"plain":{"a/x":"b"}}}`) {
 		t.Error("a document cannot take a key out of the barrier of its own prefix")
 	}
@@ -89,7 +89,7 @@ func TestC8_AnEntryForAKeyKeepsTheBarriersOfOtherDocuments(t *testing.T) {
 		"a barrier on the prefix too, and conditions": prefix + `, {path: '.metadata.labels["example.com/x"]', verb: example.com/w, excludedWhen: "false"}`,
 	} {
 		inBothOrders(t, name, func(t *testing.T, one, other string) {
-			s := compileBuiltIn(t, permissionSchema(one, "", "Pod", prefix), permissionSchema(other, "", "Pod", own))
+			s := compileWorkloads(t, permissionSchema(one, "", "Pod", prefix), permissionSchema(other, "", "Pod", own))
 			if !isBarred(t, s, gvk("", "v1", "Pod"), `{"metadata":{}}`, `{"metadata":{"labels":{"example.com/x":"dev"}}}`) {
 				t.Error("the label of a Pod is not barred")
 			}
@@ -102,7 +102,7 @@ func TestC8_AnEntryForAKeyKeepsTheBarriersOfOtherDocuments(t *testing.T) {
 		"a verb":      `{path: '` + appArmor + `', verb: example.com/w}`,
 		"a condition": `{path: '` + appArmor + `', verb: example.com/w, excludedWhen: "self == 'runtime/default'"}`,
 	} {
-		s := compileBuiltIn(t, permissionSchema("a", "", "Pod", `{path: '.spec.containers[*].securityContext', verb: example.com/y, excluded: true}`), permissionSchema("b", "", "Pod", own))
+		s := compileWorkloads(t, permissionSchema("a", "", "Pod", `{path: '.spec.containers[*].securityContext', verb: example.com/y, excluded: true}`), permissionSchema("b", "", "Pod", own))
 		if !isBarred(t, s, gvk("apps", "v1", "Deployment"), `{"spec":{"template":{}}}`, `{"spec":{"template":{"metadata":{"annotations":{"container.apparmor.security.beta.kubernetes.io/web":"unconfined"}}}}}`) {
 			t.Errorf("%s on the annotation takes away the barrier of the field that is written from it", name)
 		}
@@ -113,7 +113,7 @@ func TestC8_AnEntryForAKeyKeepsTheBarriersOfOtherDocuments(t *testing.T) {
 func TestC2_KindsDoNotShareWhatOtherDocumentsSay(t *testing.T) {
 	const prefix, key = `{path: '.metadata.labels["example.com/"]', verb: example.com/y, excluded: true}`, `{path: '.metadata.labels["example.com/x"]', verb: example.com/w}`
 	for _, kinds := range [][2]string{{"DaemonSet", "StatefulSet"}, {"StatefulSet", "DaemonSet"}} {
-		s := compileBuiltIn(t, permissionSchema("a", "apps", kinds[0], prefix), permissionSchema("b", "apps", kinds[0], key), permissionSchema("c", "apps", kinds[1], prefix+", "+key))
+		s := compileWorkloads(t, permissionSchema("a", "apps", kinds[0], prefix), permissionSchema("b", "apps", kinds[0], key), permissionSchema("c", "apps", kinds[1], prefix+", "+key))
 		for i, kind := range kinds {
 			if got, want := isBarred(t, s, gvk("apps", "v1", kind), `{}`, `{"metadata":{"labels":{"example.com/x":"a"}}}`), i == 0; got != want {
 				t.Errorf("%v: the label of a %s is barred: %t, want %t", kinds, kind, got, want)
@@ -128,7 +128,7 @@ func TestC3_AKeyKeepsTheJointBarrierOfItsPrefixInOtherVersions(t *testing.T) {
 		return "apiVersion: fieldperm.dev/v1alpha1\nkind: PermissionSchema\nmetadata: {name: " + name + "}\nspec:\n  group: example.com\n  kind: Vault\n  versions: [v1]\n" +
 			"  permissions:\n  - {path: '.spec.plain[\"a/\"]', verb: example.com/y, excluded: true}\n" + more
 	}
-	s := compileBuiltIn(t, vaults("v1", "v2"), document("a", ""), document("b", "  - {path: '.spec.plain[\"a/x\"]', verb: example.com/w}\n"))
+	s := compileWorkloads(t, vaults("v1", "v2"), document("a", ""), document("b", "  - {path: '.spec.plain[\"a/x\"]', verb: example.com/w}\n"))
 	for _, version := range []string{"v1", "v2"} {
 		for field, want := range map[string]bool{`"plain":{"a/x":"a"}`: true, `"plain":{"a/y":"a"}`: true, `"plain":{"b/y":"a"}`: false, `"other":"a"`: false} {
 			if got := isBarred(t, s, gvk("example.com", version, "Vault"), `{"spec":{}}`, `{"spec":{`+field+`}}`); got != want {
@@ -144,7 +144,7 @@ func TestC3_TheJointBarrierOfTwoDocumentsHoldsInOtherVersions(t *testing.T) {
 		return "apiVersion: fieldperm.dev/v1alpha1\nkind: PermissionSchema\nmetadata: {name: " + name + "}\nspec:\n  group: example.com\n  kind: Vault\n  versions: [v1]\n" +
 			"  permissions: [{path: .spec.secret, verb: example.com/y, excludedWhen: \"" + when + "\"}]\n"
 	}
-	s := compileBuiltIn(t, vaults("v1", "v2"), document("a", "self == 'a'"), document("b", "self == 'b'"))
+	s := compileWorkloads(t, vaults("v1", "v2"), document("a", "self == 'a'"), document("b", "self == 'b'"))
 	for _, version := range []string{"v1", "v2"} {
 		for field, want := range map[string]bool{`"secret":"a"`: true, `"secret":"b"`: true, `"secret":"c"`: false, `"other":"a"`: false} {
 			if got := isBarred(t, s, gvk("example.com", version, "Vault"), `{"spec":{}}`, `{"spec":{`+field+`}}`); got != want {
@@ -214,7 +214,7 @@ func TestG5_C8_AConditionDoesNotSeeHalvesOfATypedValue(t *testing.T) {
 func TestC2_AConditionSeesAllOfAValueThatBecomesNoPod(t *testing.T) {
 	definition := strings.Replace(runner("{type: object, "+keepUnknown+"}"), "name: {type: string}", "name: {type: string}, free: {type: object, "+keepUnknown+"}", 1)
 	const when = `excludedWhen: "self != null && has(self.danger)"`
-	s := compileBuiltIn(t, definition, permissionSchema("a", "example.com", "Runner", `{path: .spec.template, verb: example.com/y, `+when+`}`))
+	s := compileWorkloads(t, definition, permissionSchema("a", "example.com", "Runner", `{path: .spec.template, verb: example.com/y, `+when+`}`))
 	if isBarred(t, s, gvk("example.com", "v1", "Runner"), `{"spec":{"template":{"PATH":"a","path":"b"}}}`, `{"spec":{"template":{"PATH":"a","path":"c"}}}`) {
 		t.Error("no Pod is made from the value, and it is barred")
 	}

@@ -100,7 +100,7 @@ func TestC8_EachBarrierThatMeetsAtAFieldIsNeeded(t *testing.T) {
 			if len(c.onDeployments) > 0 {
 				documents = append(documents, permissionSchema("b", "apps", "Deployment", strings.Join(c.onDeployments, ", ")))
 			}
-			k, err := compileBuiltIn(t, documents...).Kind(gvk("apps", "v1", "Deployment"))
+			k, err := compileWorkloads(t, documents...).Kind(gvk("apps", "v1", "Deployment"))
 			if err != nil {
 				t.Fatal(err)
 			}

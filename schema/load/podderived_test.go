@@ -69,7 +69,7 @@ func TestC8_ABarrierHoldsAtTheFieldsItsFieldIsDerivedFrom(t *testing.T) {
 		"the metadata, of a template's own":     {".metadata", "excludedWhen: \"has(self.labels) && 'x' in self.labels\"", ".metadata", true},
 	} {
 		t.Run(name, func(t *testing.T) {
-			s := compileBuiltIn(t, barrier("", "Pod", c.path, "example.com/barred", c.more))
+			s := compileWorkloads(t, barrier("", "Pod", c.path, "example.com/barred", c.more))
 			for kind, template := range workloads {
 				if got := verbsAt(t, s, kind, template+c.at); strings.Contains(got, "EXAMPLE.COM/BARRED") != c.holds {
 					t.Errorf("%s: %s has %q, want the barrier: %t", kind.Kind, c.at, got, c.holds)
@@ -95,7 +95,7 @@ func TestC8_ASetHoldsAtTheFieldsItsFieldsAreDerivedFrom(t *testing.T) {
 		"topologySpread":       "topologySpread",
 		"volumes":              "tokenAutomount volumes workloadIdentity",
 	} {
-		if got := barriersOfSet(t, compileBuiltIn(t, setAboutPods(verb, pods))); got != want {
+		if got := barriersOfSet(t, compileWorkloads(t, setAboutPods(verb, pods))); got != want {
 			t.Errorf("%s: barriers %q, want %q", verb, got, want)
 		}
 	}
@@ -113,7 +113,7 @@ func barsAt(t *testing.T, s *schema.Schema, kind runtimeschema.GroupVersionKind,
 // TestC8_AConditionSeesNamesInEverySpelling that a controller reads: where the API server does not know the fields, it keeps them all.
 func TestC8_AConditionSeesNamesInEverySpelling(t *testing.T) {
 	type object = map[string]any
-	s := compileBuiltIn(t, permissionSchema("x", "", "Pod", `{path: .spec, verb: specification, excludedWhen: "has(self.hostNetwork) && self.hostNetwork || has(self.serviceAccountName) && self.serviceAccountName == 'admin' || has(self.nodeName) && self.nodeName == '' || has(self.containers) && self.containers.exists(c, c[?'securityContext'].privileged.orValue(false))"}`))
+	s := compileWorkloads(t, permissionSchema("x", "", "Pod", `{path: .spec, verb: specification, excludedWhen: "has(self.hostNetwork) && self.hostNetwork || has(self.serviceAccountName) && self.serviceAccountName == 'admin' || has(self.nodeName) && self.nodeName == '' || has(self.containers) && self.containers.exists(c, c[?'securityContext'].privileged.orValue(false))"}`))
 	revision, deployment := gvk("apps", "v1", "ControllerRevision"), gvk("apps", "v1", "Deployment")
 	for name, c := range map[string]struct {
 		kind  runtimeschema.GroupVersionKind
@@ -147,7 +147,7 @@ func TestC8_AConditionSeesNamesInEverySpelling(t *testing.T) {
 
 // TestC8_AConditionOnTheOldValueCountsForNewPods: each change of a template makes Pods, which had no value before.
 func TestC8_AConditionOnTheOldValueCountsForNewPods(t *testing.T) {
-	s := compileBuiltIn(t, barrier("", "Pod", ".spec.nodeName", "example.com/node", "excludedWhen: 'oldSelf == null && self != null'"))
+	s := compileWorkloads(t, barrier("", "Pod", ".spec.nodeName", "example.com/node", "excludedWhen: 'oldSelf == null && self != null'"))
 	if !barsAt(t, s, gvk("apps", "v1", "Deployment"), ".spec.template.spec.nodeName", "a", "b") {
 		t.Error("a template may choose another node")
 	}
@@ -164,7 +164,7 @@ func TestC8_AConditionOnMetadataThatTemplatesLackCountsAsTrue(t *testing.T) {
 		`'x' in self.labels`:  false,
 		`has(self.ownerRefs)`: true,
 	} {
-		s := compileBuiltIn(t, barrier("", "Pod", ".metadata", "metadata", `excludedWhen: "`+condition+`"`))
+		s := compileWorkloads(t, barrier("", "Pod", ".metadata", "metadata", `excludedWhen: "`+condition+`"`))
 		if got := barsAt(t, s, gvk("apps", "v1", "Deployment"), ".spec.template.metadata", nil, any(map[string]any{"labels": map[string]any{"y": ""}})); got != want {
 			t.Errorf("%s: bars %t, want %t", condition, got, want)
 		}
@@ -175,7 +175,7 @@ func TestC8_AConditionOnMetadataThatTemplatesLackCountsAsTrue(t *testing.T) {
 func TestC2_NoPermissionSchemaLiftsTheBarrierOfAnother(t *testing.T) {
 	prefix, key := `{path: '.metadata.labels["example.com/"]', verb: example.com/l, excluded: true}`, `{path: '.metadata.labels["example.com/x"]', verb: example.com/x}`
 	for _, names := range [][2]string{{"a", "b"}, {"b", "a"}} {
-		s := compileBuiltIn(t, permissionSchema(names[0], "", "Pod", prefix), permissionSchema(names[1], "", "Pod", key))
+		s := compileWorkloads(t, permissionSchema(names[0], "", "Pod", prefix), permissionSchema(names[1], "", "Pod", key))
 		if got, want := verbsAt(t, s, gvk("", "v1", "Pod"), `.metadata.labels["example.com/x"]`), "label(prefix of labelKey) EXAMPLE.COM/L example.com/x"; got != want {
 			t.Errorf("Pods: %q, want %q", got, want)
 		}
@@ -185,7 +185,7 @@ func TestC2_NoPermissionSchemaLiftsTheBarrierOfAnother(t *testing.T) {
 		condition := func(text string) string {
 			return `{path: .spec.hostNetwork, verb: example.com/host, excludedWhen: "` + text + `"}`
 		}
-		s = compileBuiltIn(t, permissionSchema(names[0], "", "Pod", condition("self == true")), permissionSchema(names[1], "", "Pod", condition("false")))
+		s = compileWorkloads(t, permissionSchema(names[0], "", "Pod", condition("self == true")), permissionSchema(names[1], "", "Pod", condition("false")))
 		for kind, path := range map[runtimeschema.GroupVersionKind]string{gvk("", "v1", "Pod"): ".spec.hostNetwork", gvk("apps", "v1", "Deployment"): ".spec.template.spec.hostNetwork"} {
 			if !barsAt(t, s, kind, path, nil, true) || barsAt(t, s, kind, path, nil, false) {
 				t.Errorf("%s: the condition of one of the two is lost, or always true", kind.Kind)

@@ -49,7 +49,7 @@ func TestC8_ABarrierOnAPrefixOfPodsHoldsForEveryKeyOfTemplates(t *testing.T) {
 		"another prefix":            {kubectl, a, "annotation(prefix of annotationKey)", "templateAnnotation(prefix of annotationKey) example.com/y"},
 	} {
 		t.Run(name, func(t *testing.T) {
-			s := compileBuiltIn(t, permissionSchema("a", "", "Pod", c.pods), permissionSchema("b", "apps", "Deployment", `{path: '.spec.template.metadata.annotations`+a+`', verb: example.com/y}`))
+			s := compileWorkloads(t, permissionSchema("a", "", "Pod", c.pods), permissionSchema("b", "apps", "Deployment", `{path: '.spec.template.metadata.annotations`+a+`', verb: example.com/y}`))
 			if got := verbsAt(t, s, gvk("", "v1", "Pod"), ".metadata.annotations"+c.key); got != c.onPods {
 				t.Errorf("Pods: %q, want %q", got, c.onPods)
 			}
@@ -68,7 +68,7 @@ func TestC2_ABarrierOnAPrefixHoldsForKeysOfLowerDocuments(t *testing.T) {
 		"": "templateAnnotation(prefix of annotationKey) EXAMPLE.COM/X restart",
 		", {path: '" + key + "', verb: example.com/y}": "templateAnnotation(prefix of annotationKey) example.com/y",
 	} {
-		s := compileBuiltIn(t, permissionSchema("a", "apps", "Deployment", prefix+own))
+		s := compileWorkloads(t, permissionSchema("a", "apps", "Deployment", prefix+own))
 		if got := verbsAt(t, s, gvk("apps", "v1", "Deployment"), key); got != want {
 			t.Errorf("%q, want %q", got, want)
 		}
@@ -78,7 +78,7 @@ func TestC2_ABarrierOnAPrefixHoldsForKeysOfLowerDocuments(t *testing.T) {
 // TestC8_BarriersOfPodsAndOfTheTemplateAreBothNeeded: the barrier of Pods has a tree of its own, so that its verb does not pass a barrier
 // of the template, and no verb of the template passes it.
 func TestC8_BarriersOfPodsAndOfTheTemplateAreBothNeeded(t *testing.T) {
-	s := compileBuiltIn(t,
+	s := compileWorkloads(t,
 		permissionSchema("a", "", "Pod", `{path: '.spec.nodeName', verb: example.com/pods, excluded: true}, {path: '.metadata.labels[*]', verb: example.com/labels, excluded: true}, {path: '.metadata.labels.tier', verb: example.com/tier, excluded: true}`),
 		permissionSchema("b", "apps", "Deployment", `{path: '.spec.template.spec.nodeName', verb: example.com/template, excluded: true}`))
 	k, err := s.Kind(gvk("apps", "v1", "Deployment"))
@@ -137,7 +137,7 @@ func TestC8_ASetAboutPodsHoldsForEveryKeyWithItsVerb(t *testing.T) {
 					documents = append(documents, permissionSchema(strings.ToLower(kind), group, kind, entries))
 				}
 			}
-			if got := barriersOfSet(t, compileBuiltIn(t, append(documents, c.set)...)); got != c.want {
+			if got := barriersOfSet(t, compileWorkloads(t, append(documents, c.set)...)); got != c.want {
 				t.Errorf("barriers %q, want %q", got, c.want)
 			}
 		})

@@ -84,7 +84,7 @@ func TestC8_ABarrierOfAPodSchemaHoldsInTemplates(t *testing.T) {
 		"no barrier":                        {".spec.nodeName", "example.com/node", "excluded: false", ".spec.nodeName", "nodeAssignment"},
 	} {
 		t.Run(name, func(t *testing.T) {
-			s := compileBuiltIn(t, barrier("", "Pod", c.path, c.verb, c.more))
+			s := compileWorkloads(t, barrier("", "Pod", c.path, c.verb, c.more))
 			for kind, template := range workloads {
 				want := c.want
 				if kind.Kind == "ControllerRevision" {
@@ -104,7 +104,7 @@ func TestC8_ABarrierOfAPodSchemaHoldsInTemplates(t *testing.T) {
 		barrier("", "Pod", ".status.phase", "phase", "excluded: true"),
 		barrier("apps", "ReplicaSet", ".spec.template.spec.nodeName", "nodeAssignment", "excluded: true"),
 	} {
-		s := compileBuiltIn(t, document)
+		s := compileWorkloads(t, document)
 		if k, err := s.Kind(gvk("apps", "v1", "Deployment")); err != nil || k.MayBar() {
 			t.Errorf("%s: a barrier in Deployments, or %v", document, err)
 		}
@@ -169,7 +169,7 @@ func TestC8_ASetAboutPodsHoldsInTemplates(t *testing.T) {
 			if c.more != "" {
 				spec += `, matchConditions: [{name: c, expression: "` + c.more + `"}]`
 			}
-			s := compileBuiltIn(t, "apiVersion: fieldperm.dev/v1alpha1\nkind: UncoveredPermissionSet\nmetadata: {name: x}\nspec: "+spec+"}\n")
+			s := compileWorkloads(t, "apiVersion: fieldperm.dev/v1alpha1\nkind: UncoveredPermissionSet\nmetadata: {name: x}\nspec: "+spec+"}\n")
 			request := schema.Request{
 				Kind: gvk("apps", "v1", "Deployment"),
 				Fields: func() (map[string]any, error) {
@@ -195,7 +195,7 @@ func TestC8_ASetAboutPodsHoldsInTemplates(t *testing.T) {
 
 // TestC8_ASetFollowsTheVerbOfTheTemplate: a PermissionSchema that gives the field of a template another verb does not open it.
 func TestC8_ASetFollowsTheVerbOfTheTemplate(t *testing.T) {
-	s := compileBuiltIn(t, barrier("apps", "Deployment", ".spec.template.spec.nodeName", "example.com/node", "excluded: false"),
+	s := compileWorkloads(t, barrier("apps", "Deployment", ".spec.template.spec.nodeName", "example.com/node", "excluded: false"),
 		"apiVersion: fieldperm.dev/v1alpha1\nkind: UncoveredPermissionSet\nmetadata: {name: x}\nspec: {uncoveredPermissions: ['granular:nodeAssignment'], resources: [{apiGroups: [''], resources: [pods]}]}\n")
 	for resource, want := range map[string]string{"deployments": "granular:example.com/node", "daemonsets": "granular:nodeAssignment"} {
 		got, err := s.Uncovered(t.Context(), schema.ResourceRef{Group: "apps", Version: "v1", Resource: resource}, schema.Request{})

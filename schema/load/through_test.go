@@ -1,6 +1,7 @@
 package load
 
 import (
+	"maps"
 	"slices"
 	"strings"
 	"testing"
@@ -13,12 +14,38 @@ import (
 	"github.com/fieldperm/fieldperm/schema/fieldpath"
 )
 
+// compileBuiltIn compiles the built-in kinds with documents.
 func compileBuiltIn(t *testing.T, documents ...string) *schema.Schema {
 	t.Helper()
 	topology, err := BuiltIn()
 	if err != nil {
 		t.Fatal(err)
 	}
+	return compiled(t, topology, documents)
+}
+
+// compileWorkloads compiles Pods, and the kinds that they are made from, with documents. All built-in kinds take ten times as long.
+func compileWorkloads(t *testing.T, documents ...string) *schema.Schema {
+	t.Helper()
+	return compiled(t, workloadKinds(t), documents)
+}
+
+// workloadKinds returns the topology of Pods and the kinds that they are made from, and of ConfigMaps, from which none is made.
+func workloadKinds(t *testing.T) schema.Topology {
+	t.Helper()
+	topology, err := BuiltIn()
+	if err != nil {
+		t.Fatal(err)
+	}
+	topology.Kinds = maps.Clone(topology.Kinds)
+	maps.DeleteFunc(topology.Kinds, func(kind runtimeschema.GroupVersionKind, _ string) bool {
+		return workloads[kind] == "" && kind != gvk("", "v1", "Pod") && kind != gvk("", "v1", "ConfigMap")
+	})
+	return topology
+}
+
+func compiled(t *testing.T, topology schema.Topology, documents []string) *schema.Schema {
+	t.Helper()
 	catalogue, err := Catalogue(false)
 	if err != nil {
 		t.Fatal(err)
