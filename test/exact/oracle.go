@@ -53,6 +53,10 @@ type oracle struct {
 	owning bool
 	// apart are the places for which Compare has not been called yet.
 	apart []place
+	// read are the values of the new object in the form in which readers get it; nil means not known yet. If unread is true, readers get it
+	// without some of its fields.
+	read   map[*value]any
+	unread bool
 }
 
 // charges computes the charges of a pair.

@@ -39,7 +39,7 @@ func (o *oracle) ownership(root place) {
 	case t.ages():
 		t.everything(once)
 	case !t.timesAreFree():
-		o.charge(*o.owned, owned)
+		once(t.follow(fieldpath.MakePathOrDie("metadata", "managedFields")).place) // With the barriers that hold for owners.
 	}
 	charge := func(p fieldpath.Path) {
 		at := t.follow(p)

@@ -54,8 +54,7 @@ func (o *oracle) enterEmitting(up place, ref smd.TypeRef, node *schema.Node, ste
 				p.barrier = 1
 			}
 		}
-		barred := permission.MayBar() && (!permission.Conditional() || o.owning || node.Misread(permission, old.native()) || node.Misread(permission, new.native()) ||
-			permission.Bars(context.Background(), old.native(), new.native()))
+		barred := permission.MayBar() && (!permission.Conditional() || o.owning || o.holds(node, permission, old, new))
 		said := []verbs.Verb{permission.Base()}
 		if one, ok := permission.Parameterized(func(name string) (string, bool) { v, ok := p.emitted[name]; return v, ok }); ok {
 			said = append(said, one)
@@ -68,6 +67,41 @@ func (o *oracle) enterEmitting(up place, ref smd.TypeRef, node *schema.Node, ste
 		}
 	}
 	return p
+}
+
+// holds reports whether a conditional barrier holds for a change of a value: for the values that the review shows, or for those that readers
+// get (C2), or because programs may read another value than the condition does (C8).
+func (o *oracle) holds(node *schema.Node, permission *schema.Permission, old, new *value) bool {
+	if node.Misread(permission, old.native()) || node.Misread(permission, new.native()) || permission.Bars(context.Background(), old.native(), new.native()) {
+		return true
+	}
+	if node.Folds() && (o.kind.Divided(o.old.native()) || o.kind.Divided(o.new.native())) {
+		return true
+	}
+	if o.read == nil {
+		o.read = map[*value]any{}
+		object := o.new.native()
+		o.unread = !o.kind.Read(object)
+		o.readAs(o.new, object)
+	}
+	read, is := o.read[new]
+	return o.unread || is && permission.Bars(context.Background(), old.native(), read)
+}
+
+// readAs keeps the form in which readers get each value of the new object. If a name occurs twice, they get the last value.
+func (o *oracle) readAs(v *value, read any) {
+	o.read[v] = read
+	for _, m := range membersOf(v) {
+		fields, _ := read.(map[string]any)
+		o.readAs(m.value, fields[m.name])
+	}
+	for i, item := range itemsOf(v) {
+		if items, _ := read.([]any); i < len(items) {
+			o.readAs(item, items[i])
+		} else {
+			o.readAs(item, nil)
+		}
+	}
 }
 
 func scalarOf(first, second *value) *value {
