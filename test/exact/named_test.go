@@ -1,6 +1,7 @@
 package exact
 
 import (
+	"cmp"
 	"encoding/json"
 	"slices"
 	"testing"
@@ -11,8 +12,9 @@ import (
 // found is a pair for which Diff or the oracle once gave a wrong result.
 type found struct {
 	name string
-	// schema and permissions describe a custom resource. Without them the object is a Deployment.
+	// schema and permissions describe a custom resource. Without them the object is a Deployment, or of the kind.
 	schema, permissions string
+	kind                runtimeschema.GroupVersionKind
 	old, new            string
 	want                []string
 }
@@ -73,6 +75,21 @@ func cases() []found {
 			new:         `{"apiVersion":"example.com/v1","a":{"b":1,"B":2,"c":1}}`,
 			want:        []string{`added .a["B"]: granular:* | granular:example.com/v`},
 		},
+		{
+			// The law of swapped objects did not know the rule.
+			name: "D13 a status is cleared with a change of its cause in one direction",
+			kind: runtimeschema.GroupVersionKind{Version: "v1", Kind: "Service"},
+			old:  `{"spec":{"type":"true"}}`,
+			new:  `{"status":{"loadBalancer":{"ingress":[]}}}`,
+			want: []string{"added .status.loadBalancer.ingress: granular:* granular:status granular:loadBalancerStatus", "removed .spec.type: granular:* granular:specification granular:exposure"},
+		},
+		{
+			// The oracle folded the parts. An API server that does so leaves none of them.
+			name: "D8 parts of an atomic item that stay are not the whole in an unknown version",
+			old:  `{"metadata":{"managedFields":[{"manager":"m","operation":"Update","apiVersion":"v0","fieldsType":"FieldsV1","fieldsV1":{"f:metadata":{"f:ownerReferences":{"k:{\"uid\":\"c\"}":{"f:a":{}}}}}}]}}`,
+			new:  `{"metadata":{"managedFields":[{"manager":"m","operation":"Update","apiVersion":"v0","fieldsType":"FieldsV1","fieldsV1":{"f:metadata":{"f:ownerReferences":{"k:{\"uid\":\"c\"}":{".":{},"f:a":{}}}}}}]}}`,
+			want: []string{"ownership .: granular:*"},
+		},
 	}
 }
 
@@ -102,8 +119,8 @@ func (c *found) subject(t *testing.T) *subject {
 		if err != nil {
 			t.Fatal(err)
 		}
-		deployment := runtimeschema.GroupVersionKind{Group: "apps", Version: "v1", Kind: "Deployment"}
-		one := *all[slices.IndexFunc(all, func(s *subject) bool { return s.kind.GroupVersionKind == deployment })]
+		kind := cmp.Or(c.kind, runtimeschema.GroupVersionKind{Group: "apps", Version: "v1", Kind: "Deployment"})
+		one := *all[slices.IndexFunc(all, func(s *subject) bool { return s.kind.GroupVersionKind == kind })]
 		return &one
 	}
 	every, err := catalogue()

@@ -18,7 +18,9 @@ type place struct {
 	node *schema.Node
 	path string
 	// id is unique. The path is not, if the name of a field contains a dot.
-	id       string
+	id string
+	// top is the name of the top-level field, "" for the object.
+	top      string
 	old, new *value
 	chain    []verbs.Verb
 	barrier  int
@@ -41,7 +43,7 @@ func (o *oracle) enter(up place, ref smd.TypeRef, node *schema.Node, step string
 }
 
 func (o *oracle) enterEmitting(up place, ref smd.TypeRef, node *schema.Node, step string, emitted map[string]string, old, new, own *value) place {
-	p := place{ref: ref, atom: o.resolve(ref), node: node, path: up.path + step, id: up.id + strconv.Quote(step), old: old, new: new, barrier: up.barrier, emitted: emitted}
+	p := place{ref: ref, atom: o.resolve(ref), node: node, path: up.path + step, id: up.id + strconv.Quote(step), top: up.top, old: old, new: new, barrier: up.barrier, emitted: emitted}
 	p.emitting = func(own *value) place { return o.enterEmitting(up, ref, node, step, emitted, old, new, own) }
 	p.chain = append(p.chain, up.chain...)
 	if own != nil {
@@ -139,8 +141,14 @@ func (o *oracle) member(p place, name string, old, new *value) place {
 	} else {
 		emitted = with(emitted, p.node.Emits(), name)
 	}
+	if p.id == quotedRoot {
+		p.top = name
+	}
 	return o.enter(p, memberType(m, name), p.node.Map().Child(name), step, emitted, old, new)
 }
+
+// quotedRoot is the id of the object.
+var quotedRoot = strconv.Quote("")
 
 // item is the place of an item that has the same key as like.
 func (o *oracle) item(p place, like, old, new *value) place {
