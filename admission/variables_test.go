@@ -138,7 +138,7 @@ kind: CustomResourceDefinition
 metadata:
   name: gadgets.example.com
   annotations:
-    fieldperm.dev/permission-verbs: '{"v1":[{"path":".spec.size","verb":"example.com/size"},{"path":".metadata.labels","verb":"labels","parameterSource":"labelKey","excludedWhen":"self == null"},{"path":".spec.template.metadata.labels","verb":"example.com/templateLabels","excludedWhen":"self == null"},{"path":".spec.template","verb":"example.com/template","excludedWhen":"self != null && !has(self.metadata.annotations)"}]}'
+    fieldperm.dev/permission-verbs: '{"v1":[{"path":".spec.size","verb":"example.com/size"},{"path":".metadata.labels","verb":"labels","parameterSource":"labelKey","excludedWhen":"self == null"},{"path":".spec.template.metadata.labels","verb":"example.com/templateLabels","excludedWhen":"self == null"},{"path":".spec.template","verb":"example.com/template","excludedWhen":"self != null && (!has(self.metadata.annotations) || self.metadata.?ownerReferences[?0].name.hasValue())"}]}'
 spec:
   group: example.com
   scope: Namespaced
@@ -221,6 +221,9 @@ func TestC2_ConditionsReadObjectsAsReadersDo(t *testing.T) {
 		{strings.Replace(inTemplate, "%s", `,"labels":{"a":"b"}`, 1), strings.Replace(inTemplate, "%s", `,"labels":{}`, 1), false},
 		{strings.Replace(inTemplate, "%s", "", 1), `|{"template":{"apiVersion":"v1","kind":"Pod","metadata":{"name":"y"}}}`, false},
 		{strings.Replace(inTemplate, "%s", "", 1), `|{"template":{"apiVersion":"v1","kind":"Pod","metadata":{"name":"y","annotations":{}}}}`, false},
+		{strings.Replace(inTemplate, "%s", "", 1), `|{"template":{"apiVersion":"v1","kind":"Pod","metadata":{"name":"y","annotations":null}}}`, false},
+		{strings.Replace(inTemplate, "%s", "", 1), strings.Replace(inTemplate, "%s", `,"creationTimestamp":null`, 1), true},
+		{strings.Replace(inTemplate, "%s", "", 1), strings.Replace(inTemplate, "%s", `,"ownerReferences":[{"uid":"u"}]`, 1), false},
 	} {
 		t.Run("excludedWhen/"+c.after, func(t *testing.T) {
 			if got := review(t, c.before, c.after, ""); got != c.want {

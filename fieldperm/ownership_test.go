@@ -2,8 +2,11 @@ package fieldperm
 
 import (
 	"fmt"
+	"slices"
 	"strings"
 	"testing"
+
+	"github.com/fieldperm/fieldperm/schema"
 )
 
 // owner is one entry of managedFields.
@@ -86,6 +89,24 @@ func TestD8_Ownership(t *testing.T) {
 		{"another version's name for what did not", owned(replicas2, strings.Replace(owner("a", "Apply", `{"f:spec":{"f:count":{}}}`), "com/v1", "com/v0", 1)), owned(replicas2), []string{`ownership .spec["count"]: * specification`}},
 	} {
 		t.Run(c.rule, func(t *testing.T) { expectDiff(t, k, none, c.old, c.new, c.want...) })
+	}
+}
+
+// D8: a barrier that holds at times, and a set for owners only, hold for every change of owners, also if only the times of entries change, of one
+// or of several.
+func TestD8_AConditionDoesNotCountForTimes(t *testing.T) {
+	const spec = `|,"spec":{"replicas":2}`
+	a, b := owner("a", "Apply", `{"f:spec":{"f:replicas":{}}}`), owner("b", "Update", `{"f:spec":{"f:replicas":{}}}`)
+	later := func(entry string) string { return strings.Replace(entry, "2026", "2027", 1) }
+	entries := slices.DeleteFunc(gadgetEntries(), func(e schema.Entry) bool { return e.Path == ".metadata" })
+	conditional, none := compileEntries(t, append(entries, entry(".metadata", "metadata", excludedWhen("self == null"))))
+	plain, set := compileGadget(t, "granular:metadata")
+	for verb := range set {
+		set[verb] = schema.Extent{OwnersOnly: true}
+	}
+	for _, entries := range [][]string{{later(a), b}, {later(a), later(b)}} {
+		expectDiff(t, conditional, none, owned(spec, a, b), owned(spec, entries...), "ownership .metadata.managedFields: (*) metadata")
+		expectDiff(t, plain, set, owned(spec, a, b), owned(spec, entries...), "ownership .metadata.managedFields: (*) metadata")
 	}
 }
 

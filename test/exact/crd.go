@@ -35,6 +35,10 @@ func (d *definitions) definition() []byte {
 		if d.oneIn(4) {
 			root["x-kubernetes-preserve-unknown-fields"] = true
 		}
+		if d.oneIn(6) {
+			// Readers get another form of metadata than a review shows.
+			d.permissions = append(d.permissions, v1alpha1.FieldPermission{Path: ".metadata", Verb: "example.com/m", ExcludedWhen: pick(d.draw, []string{"!has(self.labels)", "size(self) > 2"})})
+		}
 		if p, ok := root["properties"].(properties); ok && !d.oneIn(8) {
 			p["spec"] = d.object(".spec", 1)
 		}
@@ -303,7 +307,10 @@ func (d *definitions) guard(path string, s properties) {
 	case 0:
 		p.Excluded = true
 	case 1:
-		p.ExcludedWhen = pick(d.draw, []string{"self == true", "self != oldSelf", "self == null", "oldSelf > 1", "size(self) > 1"})
+		p.ExcludedWhen = pick(d.draw, []string{
+			"self == true", "self != oldSelf", "self == null", "oldSelf > 1", "size(self) > 1", "has(self.a) && has(self.b)",
+			"has(self.metadata) && !has(self.metadata.labels)",
+		})
 	}
 }
 

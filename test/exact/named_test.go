@@ -1,6 +1,7 @@
 package exact
 
 import (
+	"cmp"
 	"encoding/json"
 	"slices"
 	"testing"
@@ -11,8 +12,9 @@ import (
 // found is a pair for which Diff or the oracle once gave a wrong result.
 type found struct {
 	name string
-	// schema and permissions describe a custom resource. Without them the object is a Deployment.
+	// schema and permissions describe a custom resource. Without them the object is a Deployment, or of the kind.
 	schema, permissions string
+	kind                runtimeschema.GroupVersionKind
 	old, new            string
 	want                []string
 }
@@ -46,6 +48,47 @@ func cases() []found {
 			new:         `{"apiVersion":"example.com/v1","metadata":{"managedFields":[{"manager":"m","operation":"Apply","apiVersion":"example.com/v1","fieldsType":"FieldsV1","fieldsV1":{"f:a":{"f:b":{}},"f:a.b":{}}}]},"a":{"b":""},"a.b":""}`,
 			want:        []string{"ownership .a.b: granular:* granular:example.com/free", "ownership .a.b: granular:* | granular:example.com/guarded"},
 		},
+		{
+			// The oracle did not know the rule.
+			name:        "C2 a condition on an object with fields that readers never get counts as true",
+			schema:      `{"type":"object","x-kubernetes-preserve-unknown-fields":true,"properties":{"a":{"type":"boolean"},"b":{"type":"object","properties":{"c":{"type":"string"}}}}}`,
+			permissions: `[{"path":".a","verb":"example.com/v","excludedWhen":"self == true"}]`,
+			old:         `{"apiVersion":"example.com/v1"}`,
+			new:         `{"apiVersion":"example.com/v1","a":false,"b":{"d":1}}`,
+			want:        []string{"added .a: granular:* | granular:example.com/v", `added .b["d"]: granular:*`},
+		},
+		{
+			// Diff took null for absent, and has() does not: the barrier did not hold, and readers got an object for which it does.
+			name:        "C2 a condition sees that readers do not get null",
+			schema:      `{"type":"object","properties":{"a":{"type":"object","x-kubernetes-embedded-resource":true,"x-kubernetes-preserve-unknown-fields":true}}}`,
+			permissions: `[{"path":".a","verb":"example.com/v","excludedWhen":"!has(self.metadata.labels)"}]`,
+			old:         `{"apiVersion":"example.com/v1","a":{"metadata":{"name":"x","labels":{"a":"b"}}}}`,
+			new:         `{"apiVersion":"example.com/v1","a":{"metadata":{"name":"x","labels":null}}}`,
+			want:        []string{"added .a.metadata.labels: granular:* | granular:example.com/v", `removed .a.metadata.labels["a"]: granular:* | granular:example.com/v`},
+		},
+		{
+			name:        "C2 two names that differ in case are two where no Pod is made from them",
+			schema:      `{"type":"object","properties":{"a":{"type":"object","x-kubernetes-preserve-unknown-fields":true}}}`,
+			permissions: `[{"path":".a","verb":"example.com/v","excludedWhen":"self == true"}]`,
+			old:         `{"apiVersion":"example.com/v1","a":{"b":1,"c":1}}`,
+			new:         `{"apiVersion":"example.com/v1","a":{"b":1,"B":2,"c":1}}`,
+			want:        []string{`added .a["B"]: granular:* granular:example.com/v`},
+		},
+		{
+			// The law of swapped objects did not know the rule.
+			name: "D13 a status is cleared with a change of its cause in one direction",
+			kind: runtimeschema.GroupVersionKind{Version: "v1", Kind: "Service"},
+			old:  `{"spec":{"type":"true"}}`,
+			new:  `{"status":{"loadBalancer":{"ingress":[]}}}`,
+			want: []string{"added .status.loadBalancer.ingress: granular:* granular:status granular:loadBalancerStatus", "removed .spec.type: granular:* granular:specification granular:exposure"},
+		},
+		{
+			// The oracle folded the parts. An API server that does so leaves none of them.
+			name: "D8 parts of an atomic item that stay are not the whole in an unknown version",
+			old:  `{"metadata":{"managedFields":[{"manager":"m","operation":"Update","apiVersion":"v0","fieldsType":"FieldsV1","fieldsV1":{"f:metadata":{"f:ownerReferences":{"k:{\"uid\":\"c\"}":{"f:a":{}}}}}}]}}`,
+			new:  `{"metadata":{"managedFields":[{"manager":"m","operation":"Update","apiVersion":"v0","fieldsType":"FieldsV1","fieldsV1":{"f:metadata":{"f:ownerReferences":{"k:{\"uid\":\"c\"}":{".":{},"f:a":{}}}}}}]}}`,
+			want: []string{"ownership .: granular:*"},
+		},
 	}
 }
 
@@ -75,8 +118,8 @@ func (c *found) subject(t *testing.T) *subject {
 		if err != nil {
 			t.Fatal(err)
 		}
-		deployment := runtimeschema.GroupVersionKind{Group: "apps", Version: "v1", Kind: "Deployment"}
-		one := *all[slices.IndexFunc(all, func(s *subject) bool { return s.kind.GroupVersionKind == deployment })]
+		kind := cmp.Or(c.kind, runtimeschema.GroupVersionKind{Group: "apps", Version: "v1", Kind: "Deployment"})
+		one := *all[slices.IndexFunc(all, func(s *subject) bool { return s.kind.GroupVersionKind == kind })]
 		return &one
 	}
 	every, err := catalogue()

@@ -3,7 +3,6 @@ package exact
 import (
 	"fmt"
 	"slices"
-	"strconv"
 	"strings"
 
 	"sigs.k8s.io/structured-merge-diff/v6/typed"
@@ -17,6 +16,8 @@ type charge struct {
 	operation, path string
 	chain           []verbs.Verb
 	barrier         int
+	// top is the name of the top-level field, "" for the object. The path does not tell it, if the name contains a dot.
+	top string
 }
 
 func (c charge) String() string {
@@ -53,6 +54,12 @@ type oracle struct {
 	owning bool
 	// apart are the places for which Compare has not been called yet.
 	apart []place
+	// read are the values of the new object in the form in which readers get it; nil means not known yet. If unread is true, readers get it
+	// without some of its fields.
+	read   map[*value]any
+	unread bool
+	// written are the paths that are free because the server wrote them (D13).
+	written []string
 }
 
 // charges computes the charges of a pair.
@@ -83,29 +90,16 @@ func (s *subject) charges(old, new *value) (asked *oracle, refused []string, err
 		o.charge(root, added)
 	}
 	// Changes that a version makes to fields that it does not show are visible in the stored object.
-	hides := s.kind.Lossy() || slices.ContainsFunc(o.charges, func(c charge) bool { return s.kind.MayHide(topOf(c.path)) })
+	hides := s.kind.Lossy() || slices.ContainsFunc(o.charges, func(c charge) bool { return s.kind.MayHide(c.top) })
 	if hides && s.stored == nil {
 		if s.kind.Lossy() {
 			o.charge(root, modified)
 		}
 		for _, v := range s.kind.HiddenBarriers(s.uncovered) {
-			o.charges = append(o.charges, charge{modified, root.shown(), []verbs.Verb{v}, 0})
+			o.charges = append(o.charges, charge{operation: modified, path: root.shown(), chain: []verbs.Verb{v}})
 		}
 	}
 	return o, nil, nil
-}
-
-// topOf returns the name of the top-level field of a path, "" for the root.
-func topOf(path string) string {
-	if quoted, err := strconv.QuotedPrefix(strings.TrimPrefix(path, "[")); err == nil {
-		name, _ := strconv.Unquote(quoted) // The name is quoted.
-		return name
-	}
-	name := strings.TrimPrefix(path, ".")
-	if end := strings.IndexAny(name, ".["); end >= 0 {
-		name = name[:end]
-	}
-	return name
 }
 
 // ask returns the charges, sorted; or the paths of which one must be in the error. The third result is an error of the oracle itself: it
@@ -167,7 +161,7 @@ func (o *oracle) charge(p place, operation string) {
 }
 
 func (o *oracle) chargeOf(p place, operation string) charge {
-	return charge{operation, p.shown(), p.chain, p.barrier}
+	return charge{operation, p.shown(), p.chain, p.barrier, p.top}
 }
 
 func (o *oracle) text(v *value) string {
@@ -248,6 +242,7 @@ func (o *oracle) free(p place) bool {
 	case schema.RoleNone:
 	}
 	if w := p.node.Written(); w != nil && o.caused(w, p) {
+		o.written = append(o.written, p.path)
 		return true
 	}
 	return o.create && o.isDefault(p)

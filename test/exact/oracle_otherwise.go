@@ -103,14 +103,6 @@ func (t transfer) gainsOtherwise(m manager, gained *fieldpath.Set) bool {
 	return !t.isBucket(m) || slices.ContainsFunc(pathsOf(gained), func(p fieldpath.Path) bool { return !t.vanishedHad(m, p) })
 }
 
-// versionOf returns the version in which a manager wrote before, "" for none.
-func (t transfer) versionOf(m manager) string {
-	if !t.was.has(m) {
-		return ""
-	}
-	return t.was.one(m).version
-}
-
 func (t transfer) changesVersion(m manager) bool {
 	return t.was.has(m) && t.is.has(m) && t.was.one(m).version != t.is.one(m).version
 }

@@ -39,7 +39,7 @@ func (o *oracle) ownership(root place) {
 	case t.ages():
 		t.everything(once)
 	case !t.timesAreFree():
-		o.charge(*o.owned, owned)
+		once(t.follow(fieldpath.MakePathOrDie("metadata", "managedFields")).place) // With the barriers that hold for owners.
 	}
 	charge := func(p fieldpath.Path) {
 		at := t.follow(p)
@@ -83,8 +83,16 @@ func (t transfer) compare(m manager, once func(place), charge func(fieldpath.Pat
 	before, otherBefore := t.split(t.was, m)
 	after, otherAfter := t.split(t.is, m)
 	if !t.changesVersion(m) {
-		before, after = t.folded(t.subject, before), t.folded(t.subject, after)
-		if as := t.others[t.versionOf(m)]; as != nil {
+		// An API server that folds the parts leaves none. In a version that is not known, parts that stay are not folded.
+		wrote := t.is
+		if t.was.has(m) {
+			wrote = t.was
+		}
+		as, whole := t.others[wrote.one(m).version], t.folded(t.subject, after)
+		if as != nil || whole.Equals(after) {
+			before, after = t.folded(t.subject, before), whole
+		}
+		if as != nil {
 			otherBefore, otherAfter = t.folded(as, otherBefore), t.folded(as, otherAfter)
 		}
 	}

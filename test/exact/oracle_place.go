@@ -18,7 +18,9 @@ type place struct {
 	node *schema.Node
 	path string
 	// id is unique. The path is not, if the name of a field contains a dot.
-	id       string
+	id string
+	// top is the name of the top-level field, "" for the object.
+	top      string
 	old, new *value
 	chain    []verbs.Verb
 	barrier  int
@@ -41,7 +43,7 @@ func (o *oracle) enter(up place, ref smd.TypeRef, node *schema.Node, step string
 }
 
 func (o *oracle) enterEmitting(up place, ref smd.TypeRef, node *schema.Node, step string, emitted map[string]string, old, new, own *value) place {
-	p := place{ref: ref, atom: o.resolve(ref), node: node, path: up.path + step, id: up.id + strconv.Quote(step), old: old, new: new, barrier: up.barrier, emitted: emitted}
+	p := place{ref: ref, atom: o.resolve(ref), node: node, path: up.path + step, id: up.id + strconv.Quote(step), top: up.top, old: old, new: new, barrier: up.barrier, emitted: emitted}
 	p.emitting = func(own *value) place { return o.enterEmitting(up, ref, node, step, emitted, old, new, own) }
 	p.chain = append(p.chain, up.chain...)
 	if own != nil {
@@ -54,8 +56,7 @@ func (o *oracle) enterEmitting(up place, ref smd.TypeRef, node *schema.Node, ste
 				p.barrier = 1
 			}
 		}
-		barred := permission.MayBar() && (!permission.Conditional() || o.owning || node.Misread(permission, old.native()) || node.Misread(permission, new.native()) ||
-			permission.Bars(context.Background(), old.native(), new.native()))
+		barred := permission.MayBar() && (!permission.Conditional() || o.owning || o.holds(node, permission, old, new))
 		said := []verbs.Verb{permission.Base()}
 		if one, ok := permission.Parameterized(func(name string) (string, bool) { v, ok := p.emitted[name]; return v, ok }); ok {
 			said = append(said, one)
@@ -68,6 +69,44 @@ func (o *oracle) enterEmitting(up place, ref smd.TypeRef, node *schema.Node, ste
 		}
 	}
 	return p
+}
+
+// holds reports whether a conditional barrier holds for a change of a value: for the values that the review shows, or for those that readers
+// get (C2), or because programs may read another value than the condition does (C8).
+func (o *oracle) holds(node *schema.Node, permission *schema.Permission, old, new *value) bool {
+	if node.Misread(permission, old.native()) || node.Misread(permission, new.native()) || permission.Bars(context.Background(), old.native(), new.native()) {
+		return true
+	}
+	if node.MayBeDivided(permission) && (o.kind.Divided(o.old.native()) || o.kind.Divided(o.new.native())) {
+		return true
+	}
+	if o.read == nil {
+		o.read = map[*value]any{}
+		object := o.new.native()
+		o.unread = !o.kind.Read(object)
+		o.readAs(o.new, object)
+	}
+	read, is := o.read[new]
+	return o.unread || is && permission.Bars(context.Background(), old.native(), read)
+}
+
+// readAs keeps the form in which readers get each value of the new object. An object with a name that occurs twice cannot be read.
+func (o *oracle) readAs(v *value, read any) {
+	o.read[v] = read
+	names := map[string]bool{}
+	for _, m := range membersOf(v) {
+		o.unread = o.unread || names[m.name]
+		names[m.name] = true
+		fields, _ := read.(map[string]any)
+		o.readAs(m.value, fields[m.name])
+	}
+	for i, item := range itemsOf(v) {
+		if items, _ := read.([]any); i < len(items) {
+			o.readAs(item, items[i])
+		} else {
+			o.readAs(item, nil)
+		}
+	}
 }
 
 func scalarOf(first, second *value) *value {
@@ -105,8 +144,14 @@ func (o *oracle) member(p place, name string, old, new *value) place {
 	} else {
 		emitted = with(emitted, p.node.Emits(), name)
 	}
+	if p.id == quotedRoot {
+		p.top = name
+	}
 	return o.enter(p, memberType(m, name), p.node.Map().Child(name), step, emitted, old, new)
 }
+
+// quotedRoot is the id of the object.
+var quotedRoot = strconv.Quote("")
 
 // item is the place of an item that has the same key as like.
 func (o *oracle) item(p place, like, old, new *value) place {

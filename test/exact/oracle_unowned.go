@@ -171,6 +171,6 @@ func (o *oracle) asIfGone(p place, charge func(place)) {
 	guarded := slices.Clone(o.charges[begin:])
 	o.charges = o.charges[:begin]
 	for _, c := range guarded {
-		charge(place{path: c.path, chain: c.chain, barrier: c.barrier})
+		charge(place{path: c.path, top: c.top, chain: c.chain, barrier: c.barrier})
 	}
 }

@@ -49,7 +49,9 @@ type Charge struct {
 	Barrier         int
 }
 
-func (c Charge) String() string { return charge{c.Operation, c.Path, c.Chain, c.Barrier}.String() }
+func (c Charge) String() string {
+	return charge{operation: c.Operation, path: c.Path, chain: c.Chain, barrier: c.Barrier}.String()
+}
 
 // NewStored compiles the documents. The result can judge every kind in them.
 func NewStored(docs schema.Documents) (*Stored, []error) {

@@ -28,6 +28,7 @@ func chargeManagedFields(d *walk.Differ) {
 		case e.isAged():
 			chargeAnyOwner(d)
 		case !ownsChange(d, &e):
+			d.StartOwning()
 			d.Charge(d.Owned.Scope, change.Ownership)
 		}
 		return

@@ -18,8 +18,8 @@ type conditions struct {
 	nothing bool
 	// looked says whether divided is known: whether values where names count in every case may be read otherwise (schema.Kind.Divided).
 	looked, divided bool
-	// otherwise are the values of the new object that readers get otherwise, or with parts that they get otherwise.
-	otherwise map[rawjson.Value]bool
+	// otherwise are the values of the new object that readers get in another form, each with that form.
+	otherwise map[rawjson.Value]any
 }
 
 // bars reports whether a permission of a node is a barrier for a change of the node from old to new.
@@ -30,27 +30,29 @@ func (d *Differ) bars(n *schema.Node, p *schema.Permission, old, new rawjson.Val
 	if d.isOwning || d.Err != nil {
 		return true
 	}
-	holds := d.readOtherwise(new) || n.Misread(p, d.native(old)) || n.Misread(p, d.native(new)) || n.MayBeDivided(p) && d.isDivided() || p.Bars(d.ctx, d.native(old), d.native(new))
+	holds := d.barsAsRead(p, old, new) || n.Misread(p, d.native(old)) || n.Misread(p, d.native(new)) || n.MayBeDivided(p) && d.isDivided() || p.Bars(d.ctx, d.native(old), d.native(new))
 	d.look()
 	return holds
 }
 
-// readOtherwise reports whether readers may get a value of the new object in another form, so that a condition on it does not count.
-func (d *Differ) readOtherwise(v rawjson.Value) bool {
+// barsAsRead reports whether a condition is true of the new value in the form in which readers get it, if that is another form. A condition on an
+// object that readers get without some of its fields counts as true.
+func (d *Differ) barsAsRead(p *schema.Permission, old, new rawjson.Value) bool {
 	if d.Kind.ShownAsRead() {
 		return false
 	}
 	c := &d.conditions
 	if !c.read {
-		c.read, c.otherwise = true, map[rawjson.Value]bool{}
+		c.read, c.otherwise = true, map[rawjson.Value]any{}
 		shown := d.native(d.New)
 		read, is := runtime.DeepCopyJSONValue(shown).(map[string]any)
 		c.nothing = !is || !d.Kind.Read(read)
 		if !c.nothing {
-			c.compare(d.New, shown, read)
+			d.compareRead(d.New, shown, read)
 		}
 	}
-	return c.nothing || c.otherwise[v]
+	read, isOtherwise := c.otherwise[new]
+	return c.nothing || isOtherwise && p.Bars(d.ctx, d.native(old), read)
 }
 
 // isDivided reports whether a condition on one value of the old or of the new object may not see what programs read.
@@ -62,22 +64,22 @@ func (d *Differ) isDivided() bool {
 	return c.divided
 }
 
-// compare notes the values, from v down, whose decoded form is not the one that readers get. It reports whether v is one. A field that is null
-// is one that is absent.
-func (c *conditions) compare(v rawjson.Value, shown, read any) bool {
+// compareRead notes the values, from v down, that readers get in another form than shown, the decoded v, and reports whether v is one. A name that
+// occurs twice makes the object one that cannot be read: a value of it may be another one than the decoded one.
+func (d *Differ) compareRead(v rawjson.Value, shown, read any) bool {
 	var differs bool
 	switch shown := shown.(type) {
 	case map[string]any:
 		fields, is := read.(map[string]any)
-		differs = !is
-		for m := v.Members(); m.Next(); {
+		differs = !is || len(fields) > len(shown)
+		members := 0
+		for m := v.Members(); m.Next(); members++ {
 			name := m.Name().String()
-			differs = c.compare(m.Value(), shown[name], fields[name]) || differs
+			below, is := fields[name]
+			// A field that is null is not absent: a condition may ask has(self.labels).
+			differs = d.compareRead(m.Value(), shown[name], below) || !is || differs
 		}
-		for name := range fields {
-			_, is := shown[name]
-			differs = differs || !is
-		}
+		d.conditions.nothing = d.conditions.nothing || members > len(shown)
 	case []any:
 		items, is := read.([]any)
 		differs = !is || len(items) != len(shown)
@@ -87,13 +89,13 @@ func (c *conditions) compare(v rawjson.Value, shown, read any) bool {
 			if i < len(items) {
 				item = items[i]
 			}
-			differs = c.compare(each.Value(), shown[i], item) || differs
+			differs = d.compareRead(each.Value(), shown[i], item) || differs
 		}
 	default:
 		differs = shown != read
 	}
 	if differs {
-		c.otherwise[v] = true
+		d.conditions.otherwise[v] = read
 	}
 	return differs
 }
