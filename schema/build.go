@@ -40,7 +40,7 @@ type memoKey struct {
 	mapping             *smd.Map
 	overlay, emitted    string
 	fallback            string
-	inBarrier           bool
+	inPod, inBarrier    bool
 }
 
 func newBuilder(topology *Topology, known permissions, traced bool) *builder {
@@ -76,8 +76,8 @@ type place struct {
 	emitted []string
 	// key is emitted as one string.
 	key string
-	// inBarrier means that a barrier of Pods is above the node, in a template.
-	inBarrier bool
+	// inPod means that the node is in a part of a Pod, inBarrier that a barrier of Pods is above it there.
+	inPod, inBarrier bool
 }
 
 func (p place) with(emits ...string) place {
@@ -121,7 +121,8 @@ func (b *builder) build(ref smd.TypeRef, o *overlay, fallback []byte, p place) *
 	b.memo[key] = n
 	inBarrier := p.inBarrier
 	if o != nil {
-		p.inBarrier = inBarrier || len(o.pods) > 0
+		p.inPod, p.inBarrier = p.inPod || o.pod != NoPod, inBarrier || len(o.pods) > 0
+		n.inPod = p.inPod
 		n.role, n.pod = o.role, o.pod
 		n.emits = b.source(o, atom)
 		n.written = b.written(o.written)
@@ -203,7 +204,7 @@ func (b *builder) withType(ref smd.TypeRef, o *overlay) *overlay {
 func (b *builder) key(ref smd.TypeRef, o *overlay, fallback []byte, p place) memoKey {
 	k := memoKey{
 		scalar: ref.Inlined.Scalar, list: ref.Inlined.List, mapping: ref.Inlined.Map,
-		overlay: o.identity(), emitted: p.key, fallback: string(fallback), inBarrier: p.inBarrier,
+		overlay: o.identity(), emitted: p.key, fallback: string(fallback), inPod: p.inPod, inBarrier: p.inBarrier,
 	}
 	if ref.NamedType != nil {
 		k.named = *ref.NamedType

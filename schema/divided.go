@@ -21,9 +21,9 @@ const (
 	replaces  = "replace"
 )
 
-// MayBeDivided reports whether programs may put the value of a permission's condition together from parts: it is a part of a Pod, or has one, or has
+// MayBeDivided reports whether programs may put a value of the node together from parts: it is a part of a Pod, or has one, or has
 // names that count in every case.
-func (n *Node) MayBeDivided(p *Permission) bool { return p.makes || n.makesPods || n.folds() }
+func (n *Node) MayBeDivided() bool { return n.inPod || n.makesPods || n.folds() }
 
 // folds reports whether programs may read parts of a value of the node by names in another case.
 func (n *Node) folds() bool {

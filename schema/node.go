@@ -43,9 +43,11 @@ type Node struct {
 	forks bool
 	emits string
 	role  Role
-	// pod is the part of a Pod that the node becomes. makesPods means that the node or a node below it becomes one.
+	// pod is the part of a Pod that the node becomes. makesPods means that the node or a node below it becomes one, inPod that the node is in one and
+	// may have permissions.
 	pod       PodPart
 	makesPods bool
+	inPod     bool
 	// unbarred means that no permission below the node can be a barrier. The zero value means that one may be.
 	unbarred bool
 	// united means that no permission below the node stands apart. The zero value means that one may.

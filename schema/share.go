@@ -209,7 +209,7 @@ func (s *sharing) describe(members []*Node) []*Node {
 
 // words writes the own content of a node, and how many nodes are below it in each way.
 func (s *sharing) words(n *Node) {
-	s.flags(n.scalar, n.list != nil, n.mapping != nil, n.fallback != nil, n.forks)
+	s.flags(n.scalar, n.list != nil, n.mapping != nil, n.fallback != nil, n.forks, n.inPod)
 	s.text(string(n.role))
 	s.text(string(n.pod))
 	if s.text(n.emits); n.written != nil {

@@ -201,10 +201,18 @@ func TestG5_C8_AConditionDoesNotSeeHalvesOfATypedValue(t *testing.T) {
 			if len(errs) > 0 {
 				t.Fatal(errs)
 			}
+			own := strings.Replace(c.path, ".", ".spec.template.", 1)
+			theirs, errs := compileFragments(t, runner(strings.Replace(template, "{type: object, ", "{type: object, "+keepUnknown+", ", 1)), permissionSchema("a", "example.com", "Runner", `{path: '`+own+`', verb: example.com/both, `+c.when+`}`))
+			if len(errs) > 0 {
+				t.Fatal(errs)
+			}
 			of := func(template string) string { return `{"spec":{"template":` + template + `}}` }
 			kind := gvk("example.com", "v1", "Runner")
 			if !isBarred(t, s, kind, of(`{}`), of(c.first)) && !isBarred(t, s, kind, of(c.first), of(c.second)) {
 				t.Error("neither half is barred")
+			}
+			if !isBarred(t, theirs, kind, of(`{}`), of(c.first)) && !isBarred(t, theirs, kind, of(c.first), of(c.second)) {
+				t.Error("neither half is barred by a condition on the template itself")
 			}
 		})
 	}

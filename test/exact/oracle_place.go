@@ -77,7 +77,7 @@ func (o *oracle) holds(node *schema.Node, permission *schema.Permission, old, ne
 	if node.Misread(permission, old.native()) || node.Misread(permission, new.native()) || permission.Bars(context.Background(), old.native(), new.native()) {
 		return true
 	}
-	if node.MayBeDivided(permission) && (o.kind.Divided(o.old.native()) || o.kind.Divided(o.new.native())) {
+	if node.MayBeDivided() && (o.kind.Divided(o.old.native()) || o.kind.Divided(o.new.native())) {
 		return true
 	}
 	if o.read == nil {

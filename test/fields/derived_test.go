@@ -4,6 +4,7 @@ package fields
 
 import (
 	"bytes"
+	"cmp"
 	"context"
 	_ "embed"
 	"errors"
@@ -84,8 +85,8 @@ type deriver struct {
 	bases    []base
 	pairs    map[recorded.Derived]*values
 	accepted int
-	// keyed are the lists whose items have keys. Every other list compares as a whole.
-	keyed map[string]bool
+	// compared says how lists and objects compare, by path, in the words of OpenAPI documents. "" is a list without keys or an object with fields.
+	compared map[string]string
 }
 
 // base is a Pod as it is sent, as it comes back, and as a template of it comes back.
@@ -117,9 +118,9 @@ func newDeriver(t *testing.T) *deriver {
 		GitVersion string `json:"gitVersion"`
 	}
 	must(t, yaml.Unmarshal(info, &version))
-	d := &deriver{server: r.server, types: r.types.kind(runtimeschema.GroupVersionKind{Version: "v1", Kind: "Pod"}), version: version.GitVersion, pairs: map[recorded.Derived]*values{}, keyed: map[string]bool{}}
+	d := &deriver{server: r.server, types: r.types.kind(runtimeschema.GroupVersionKind{Version: "v1", Kind: "Pod"}), version: version.GitVersion, pairs: map[recorded.Derived]*values{}, compared: map[string]string{}}
 	d.types.walk(nil, d.types.root, nil, func(p path, m *openapi.Type) bool {
-		d.keyed[p.String()] = d.types.Resolve(m).ListType == "map" || m.ListType == "map"
+		d.compared[p.String()] = cmp.Or(m.ListType, m.MapType, d.types.Resolve(m).MapType)
 		return true
 	})
 	for _, document := range bytes.Split(derivedYAML, []byte("\n---\n")) {
@@ -271,7 +272,7 @@ func (d *deriver) compare(ctx context.Context, b *base, asked map[string]any) er
 	d.accepted++
 	sent, is := map[string]bool{}, map[string]bool{}
 	collect(parts(b.asked), parts(asked), "", nil, sent)
-	collect(b.stored, stored, "", d.keyed, is)
+	collect(b.stored, stored, "", d.compared, is)
 	maps.DeleteFunc(is, func(field string, _ bool) bool { return overlaps(field, sent) })
 	if len(is) == 0 {
 		return nil
@@ -281,7 +282,7 @@ func (d *deriver) compare(ctx context.Context, b *base, asked map[string]any) er
 		return err
 	}
 	shown := map[string]bool{}
-	collect(b.template, template, "", d.keyed, shown)
+	collect(b.template, template, "", d.compared, shown)
 	for field, isItem := range is {
 		for from := range sent {
 			pair := recorded.Derived{Field: field, From: from}
@@ -314,17 +315,19 @@ func isIn(field, other string) bool {
 	return ok && (rest == "" || rest[0] == '.' || rest[0] == '[')
 }
 
-// collect adds the paths of the fields that differ. A list is one field if its length differs, unless keyed has it: then it is the fields of the items
+// collect adds the paths of the fields that differ. A list is one field if its length differs, unless it has keys: then it is the fields of the items
 // that only one of both has. A map with keys of its own is one field, except that each label is one, and all annotations of one domain are one. An object
-// that only one of both has is one field, unless keyed is nil. The value of a path is true if an item is new.
-func collect(a, b any, at string, keyed map[string]bool, out map[string]bool) {
+// that only one of both has is one field, unless compared is nil, and so is an atomic one. The value of a path is true if an item is new.
+func collect(a, b any, at string, compared map[string]string, out map[string]bool) {
 	x, isMap := a.(map[string]any)
 	y, isToo := b.(map[string]any)
 	switch {
 	case reflect.DeepEqual(a, b):
-	case isMap && isToo || keyed == nil && (isMap && b == nil || isToo && a == nil):
+	case isMap && isToo && compared[at] == "atomic":
+		note(out, at, false)
+	case isMap && isToo || compared == nil && (isMap && b == nil || isToo && a == nil):
 		for _, key := range sorted(both(x, y)) {
-			collect(x[key], y[key], at+below(at, key), keyed, out)
+			collect(x[key], y[key], at+below(at, key), compared, out)
 		}
 	default:
 		l, isList := a.([]any)
@@ -333,7 +336,7 @@ func collect(a, b any, at string, keyed map[string]bool, out map[string]bool) {
 			if a == nil {
 				a = b
 			}
-			if !keyed[at] || !collectItems(l, r, at, out) {
+			if compared[at] != "map" || !collectItems(l, r, at, out) {
 				note(out, at+soleObject(a), false)
 			}
 			return
@@ -343,7 +346,7 @@ func collect(a, b any, at string, keyed map[string]bool, out map[string]bool) {
 				note(out, at, false)
 				return
 			}
-			collect(l[i], r[i], at+"[*]", keyed, out)
+			collect(l[i], r[i], at+"[*]", compared, out)
 		}
 	}
 }

@@ -24,6 +24,7 @@ type Type struct {
 	Items      *Type                            `json:"items"`
 	Additional json.RawMessage                  `json:"additionalProperties"`
 	ListType   string                           `json:"x-kubernetes-list-type"`
+	MapType    string                           `json:"x-kubernetes-map-type"`
 	Kinds      []runtimeschema.GroupVersionKind `json:"x-kubernetes-group-version-kind"`
 
 	// Name is the name of the type in its document, empty if it has none there.

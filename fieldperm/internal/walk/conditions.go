@@ -30,7 +30,7 @@ func (d *Differ) bars(n *schema.Node, p *schema.Permission, old, new rawjson.Val
 	if d.isOwning || d.Err != nil {
 		return true
 	}
-	holds := d.barsAsRead(p, old, new) || n.Misread(p, d.native(old)) || n.Misread(p, d.native(new)) || n.MayBeDivided(p) && d.isDivided() || p.Bars(d.ctx, d.native(old), d.native(new))
+	holds := d.barsAsRead(p, old, new) || n.Misread(p, d.native(old)) || n.Misread(p, d.native(new)) || n.MayBeDivided() && d.isDivided() || p.Bars(d.ctx, d.native(old), d.native(new))
 	d.look()
 	return holds
 }
