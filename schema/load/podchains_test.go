@@ -76,6 +76,16 @@ func TestC8_EachBarrierThatMeetsAtAFieldIsNeeded(t *testing.T) {
 			`{"metadata":{"annotations":{}}}`, `{"metadata":{"annotations":{"kubectl.kubernetes.io/restartedAt":"a"}}}`,
 			[]string{"annotations granular:templateAnnotation granular:templateAnnotation(kubectl.kubernetes.io)"},
 		},
+		"a field in an atomic value": {
+			[]string{entry(".spec.affinity.podAffinity.requiredDuringSchedulingIgnoredDuringExecution[*].labelSelector", "selector")}, nil,
+			`{"spec":{"affinity":{"podAffinity":{"requiredDuringSchedulingIgnoredDuringExecution":[{"topologyKey":"a"}]}}}}`,
+			`{"spec":{"affinity":{"podAffinity":{"requiredDuringSchedulingIgnoredDuringExecution":[{"topologyKey":"a","matchLabelKeys":["b"]}]}}}}`,
+			[]string{"selector"},
+		},
+		"a key that its document frees": {
+			[]string{entry(profile, "profile"), entry(`.metadata.annotations["container.apparmor.security.beta.kubernetes.io/"]`, "prefix"), `{path: '.metadata.annotations["` + web + `"]', verb: example.com/web}`}, nil,
+			`{"metadata":{"annotations":{}}}`, `{"metadata":{"annotations":{"` + web + `":"unconfined"}}}`, []string{"profile"},
+		},
 		"keys of their own and a derived prefix": {
 			[]string{entry(profile, "profile"), entry(`.metadata.annotations["`+web+`"]`, "web")}, nil,
 			`{"metadata":{"annotations":{}}}`, `{"metadata":{"annotations":{"` + web + `":"unconfined"}}}`, []string{"profile", "web"},
