@@ -62,17 +62,17 @@ func owners() []hostile {
 			spec := `"entries":{` + listed(n, value) + "}"
 			return heldBy(listed(n, updater), spec), heldBy(ancient+","+listed(9, kept), spec)
 		}},
-		{name: "owner-changes", n: 25_000, changes: each, make: func(n int) (string, string) {
+		{name: "owner-changes", n: 12_500, changes: each, make: func(n int) (string, string) {
 			spec := `"entries":{` + listed(n, value) + "}"
 			return heldBy(entry("me", "00", entries(listed(n, path))), spec), heldBy(entry("you", "00", entries(listed(n, path))), spec)
 		}},
 		// An API server writes paths in order; other clients need not.
-		{name: "owner-changes-reversed", n: 25_000, changes: each, make: func(n int) (string, string) {
+		{name: "owner-changes-reversed", n: 12_500, changes: each, make: func(n int) (string, string) {
 			spec := `"entries":{` + listed(n, ordered) + "}"
 			return heldBy(entry("me", "00", entries(reversed(n, orderedPath))), spec), heldBy(entry("you", "00", entries(reversed(n, orderedPath))), spec)
 		}},
 		// The spec is empty and has no owner: it counts once.
-		{name: "owner-changes-nowhere", n: 25_000, changes: func(n int) int { return 2*n + 1 }, make: func(n int) (string, string) {
+		{name: "owner-changes-nowhere", n: 12_500, changes: func(n int) int { return 2*n + 1 }, make: func(n int) (string, string) {
 			other := func(i int) string { return fmt.Sprintf(`"f:other%d":{}`, i) }
 			return heldBy(entry("me", "00", entries(listed(n, path))), ""), heldBy(entry("me", "00", entries(listed(n, other))), "")
 		}},
