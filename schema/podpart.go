@@ -48,15 +48,19 @@ func (c *compiler) podBarriers() *podBarriers {
 		return c.onPods
 	}
 	c.onPods = &podBarriers{parts: map[PodPart]*overlay{}, verbs: map[PodPart]*overlay{}}
-	said := &overlay{}
+	// said are the entries of administrators about Pods, all those of everyone that Pods have.
+	said, all := &overlay{}, &overlay{}
 	for i := range c.docs.Permissions {
 		d := &c.docs.Permissions[i]
 		// As on Pods, a barrier holds whatever version the document names.
-		if d.Kind == "*" || d.Rank != RankAdministrator || !d.matchesKind(podKind) {
-			continue
+		isSaid := d.Kind != "*" && d.Rank == RankAdministrator && d.matchesKind(podKind)
+		if isSaid {
+			said.lay(c.read(i))
+			c.onPods.sources = append(c.onPods.sources, d.Source)
 		}
-		said.lay(c.read(i))
-		c.onPods.sources = append(c.onPods.sources, d.Source)
+		if isSaid || d.matches(podKind) {
+			all.lay(c.read(i))
+		}
 	}
 	for _, part := range []PodPart{PodSpec, PodMetadata} {
 		c.onPods.parts[part] = said.field(string(part)).onPods(part)
@@ -66,12 +70,6 @@ func (c *compiler) podBarriers() *podBarriers {
 			if !g.readsOnly(handedOn) {
 				metadata.pods[i] = g.always()
 			}
-		}
-	}
-	all := &overlay{}
-	for i := range c.docs.Permissions {
-		if c.docs.Permissions[i].matches(podKind) {
-			all.lay(c.read(i))
 		}
 	}
 	derived := all.onDerived()

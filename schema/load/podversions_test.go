@@ -2,6 +2,7 @@ package load
 
 import (
 	"fmt"
+	"strings"
 	"testing"
 
 	"github.com/fieldperm/fieldperm/schema"
@@ -55,5 +56,14 @@ func TestC8_ABarrierOnPodsOfAnotherVersion(t *testing.T) {
 		if got := verbsAt(t, s, gvk(group, "v1", kind), path); got != "NODEASSIGNMENT" {
 			t.Errorf("%s has %q", kind, got)
 		}
+	}
+}
+
+// TestC8_ABarrierOnPodsOfAnotherVersionHoldsForWhatItsFieldIsDerivedFrom, as it holds on the field.
+func TestC8_ABarrierOnPodsOfAnotherVersionHoldsForWhatItsFieldIsDerivedFrom(t *testing.T) {
+	// The error says that the version is not known.
+	s, _ := compileFragments(t, "apiVersion: fieldperm.dev/v1alpha1\nkind: PermissionSchema\nmetadata: {name: x}\nspec: {group: '', kind: Pod, versions: [v2], permissions: [{path: .spec.imagePullSecrets, verb: example.com/barred, excluded: true}]}\n")
+	if got := verbsAt(t, s, gvk("apps", "v1", "Deployment"), ".spec.template.spec.serviceAccountName"); !strings.Contains(got, "EXAMPLE.COM/BARRED") {
+		t.Errorf("serviceAccountName has %q", got)
 	}
 }
