@@ -50,13 +50,14 @@ func (k *Kind) Divided(object any) bool {
 	return template != nil && (template[patch] != replaces || directives(data) > 1)
 }
 
-// mayDivide reports whether names count in every case at or below the node, where it becomes a part of Pods or leads to such parts.
+// mayDivide reports whether names count in every case at or below the node, where it becomes a part of Pods or leads to such parts. seen says of each
+// node that has been visited whether it was in a part of a Pod.
 func (n *Node) mayDivide(inPod bool, seen map[*Node]bool) bool {
 	inPod = inPod || n.pod != NoPod
-	if seen[n] || !inPod && !n.makesPods {
+	if was, is := seen[n]; is && (was || !inPod) || !inPod && !n.makesPods {
 		return false
 	}
-	seen[n] = true
+	seen[n] = inPod
 	found := n.mapping != nil && n.mapping.folds
 	parts(n, func(_ fieldpath.Element, child *Node) { found = found || child.mayDivide(inPod, seen) })
 	return found
