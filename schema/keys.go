@@ -54,16 +54,11 @@ func (o *overlay) declared(name string) *overlay {
 		if general == nil || len(general.pods)+len(general.derived) == 0 {
 			continue
 		}
-		out := &overlay{}
-		if own != nil {
-			*out = *own
-			out.key = ""
+		onPods := &overlay{pods: general.pods, derived: general.derived}
+		if own != nil && own.freed && general != o.any {
+			onPods.pods = nil
 		}
-		if !out.freed || general == o.any {
-			out.pods = slices.Concat(general.pods, out.pods)
-		}
-		out.derived = slices.Concat(general.derived, out.derived)
-		own = out
+		own = merge(own, onPods)
 	}
 	return own
 }

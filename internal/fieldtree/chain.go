@@ -51,13 +51,12 @@ func (p *Place) Chains() [][]Link {
 	for _, n := range p.way {
 		trees = max(trees, len(n.Trees))
 	}
-	all := p.chain(0)
-	barred := [][]Link{}
-	each := p.ended()
+	var each [][]Link
 	for tree := range trees {
-		each = slices.Insert(each, tree, p.chain(tree))
+		each = append(each, p.chain(tree))
 	}
-	for _, one := range each {
+	all, barred := slices.Clone(each[0]), [][]Link{}
+	for _, one := range append(each, p.ended()...) {
 		if slices.ContainsFunc(one, func(l Link) bool { return len(l.Lost) > 0 }) {
 			barred = append(barred, one)
 		}
@@ -111,9 +110,7 @@ func (p *Place) ended() [][]Link {
 	var out [][]Link
 	for i, n := range p.way {
 		for _, derived := range n.Derived {
-			at := *p
-			at.way = p.way[:i+1]
-			links := at.chain(0)
+			links := p.Above(i).chain(0)
 			for _, v := range derived {
 				links = p.extend(links, v, p.Path[:i:i])
 			}
