@@ -340,7 +340,7 @@ func (o *overlay) untyped() *overlay {
 	if o == nil {
 		return nil
 	}
-	out := &overlay{pod: o.pod, pods: o.pods, derived: o.derived, ofPods: o.ofPods, freed: o.freed, any: o.any.untyped()}
+	out := &overlay{pod: o.pod, pods: o.pods, derived: o.derived, ofPods: o.ofPods, freed: o.freed, saidBy: o.saidBy, barredBy: o.barredBy, any: o.any.untyped()}
 	for _, g := range o.general {
 		if g != nil {
 			out.general = append(out.general, g.lend(""))

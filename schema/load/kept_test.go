@@ -78,6 +78,18 @@ func TestC2_AnEntryForAKeyKeepsTheBarriersOfOtherDocuments(t *testing.T) {
 	}
 }
 
+// TestC2_AnEntryForAKeyKeepsTheBarriersOfOtherDocumentsInEverySpelling of the field that the key is in.
+func TestC2_AnEntryForAKeyKeepsTheBarriersOfOtherDocumentsInEverySpelling(t *testing.T) {
+	definition := strings.Replace(vaults("v1"), "spec: {type: object, ", "spec: {type: object, "+keepUnknown+", ", 1)
+	s := compileWorkloads(t, definition, permissionSchema("a", "example.com", "Vault", `{path: '.spec.plain["a/"]', verb: example.com/y, excluded: true}`),
+		permissionSchema("b", "example.com", "Vault", `{path: '.spec.plain["a/x"]', verb: example.com/w}`))
+	for _, name := range []string{"plain", "Plain"} {
+		if !isBarred(t, s, gvk("example.com", "v1", "Vault"), `{"spec":{"`+name+`":{"a/x":"a"}}}`, `{"spec":{"`+name+`":{"a/x":"b"}}}`) {
+			t.Errorf("%s: the barrier of the first document is gone", name)
+		}
+	}
+}
+
 // TestC8_AnEntryForAKeyKeepsTheBarriersOfOtherDocuments on a prefix of Pods, in Pods and in templates.
 func TestC8_AnEntryForAKeyKeepsTheBarriersOfOtherDocuments(t *testing.T) {
 	const prefix = `{path: '.metadata.labels["example.com/"]', verb: example.com/y, excluded: true}`
