@@ -54,7 +54,7 @@ func (o *overlay) declared(name string) *overlay {
 		if general == nil || len(general.pods)+len(general.derived) == 0 {
 			continue
 		}
-		onPods := &overlay{pods: general.pods, derived: general.derived}
+		onPods := &overlay{podGuards: podGuards{pods: general.pods, derived: general.derived}}
 		if own != nil && own.freed && general != o.any {
 			onPods.pods = nil
 		}

@@ -19,9 +19,8 @@ type overlay struct {
 	guard *guard
 	// general are the guards that this overlay has below those of all values of the map, if it singles out one key.
 	general []*guard
-	// saidBy are the documents of administrators with an entry here, barredBy those whose entry is a barrier.
-	saidBy, barredBy []int
-	role             Role
+	documents
+	role Role
 	// written is the entry that says when the API server writes the node, nil for none.
 	written *guard
 	// emitter is a guard that emitted a parameter before another guard replaced it.
@@ -29,18 +28,20 @@ type overlay struct {
 	// included is an entry of an included fragment, or of another document of an administrator, that does not count here. The node still
 	// emits its parameter, which other entries of the document need.
 	included *guard
-	// pod is the part of a Pod that the field becomes. pods are the barriers of that part of Pods, from general to specific.
-	pod  PodPart
-	pods []*guard
-	// derived are the barriers of fields of Pods that the API server writes from this one. Each chain is from general to specific.
-	derived [][]*guard
-	// ofPods are the verbs that the field has in Pods, where a barrier of Pods is in the part.
-	ofPods []*guard
-	// freed means that the documents about Pods take this key out of the barrier of its prefix.
-	freed  bool
+	// pod is the part of a Pod that the field becomes.
+	pod PodPart
+	podGuards
 	fields map[string]*overlay
 	any    *overlay
 	key    string
+}
+
+// documents are the documents of administrators with an entry for a path. barredBy are those whose entry is a barrier.
+type documents struct{ saidBy, barredBy []int }
+
+// and returns the documents of both.
+func (d documents) and(other documents) documents {
+	return documents{slices.Concat(d.saidBy, other.saidBy), slices.Concat(d.barredBy, other.barredBy)}
 }
 
 // guard is the entry that counts for one pattern.
@@ -302,9 +303,7 @@ func merge(outer, inner *overlay) *overlay {
 		return outer
 	}
 	m := &overlay{guard: outer.guard, general: slices.Concat(inner.general, outer.general), role: outer.role, written: outer.written, any: merge(outer.any, inner.any)}
-	m.saidBy, m.barredBy = slices.Concat(outer.saidBy, inner.saidBy), slices.Concat(outer.barredBy, inner.barredBy)
-	m.pod, m.pods, m.freed = cmp.Or(outer.pod, inner.pod), slices.Concat(inner.pods, outer.pods), outer.freed || inner.freed
-	m.derived, m.ofPods = slices.Concat(inner.derived, outer.derived), slices.Concat(inner.ofPods, outer.ofPods)
+	m.documents, m.pod, m.podGuards = outer.documents.and(inner.documents), cmp.Or(outer.pod, inner.pod), inner.podGuards.and(outer.podGuards)
 	m.emitter, m.included = cmp.Or(outer.emitter, inner.emitter), cmp.Or(outer.included, inner.included)
 	switch {
 	case inner.guard == nil:
@@ -340,7 +339,7 @@ func (o *overlay) untyped() *overlay {
 	if o == nil {
 		return nil
 	}
-	out := &overlay{pod: o.pod, pods: o.pods, derived: o.derived, ofPods: o.ofPods, freed: o.freed, saidBy: o.saidBy, barredBy: o.barredBy, any: o.any.untyped()}
+	out := &overlay{documents: o.documents, pod: o.pod, podGuards: o.podGuards, any: o.any.untyped()}
 	for _, g := range o.general {
 		if g != nil {
 			out.general = append(out.general, g.lend(""))
@@ -372,16 +371,8 @@ func (o *overlay) identity() string {
 				b.WriteString(g.content)
 			}
 		}
-		fmt.Fprintf(&b, ";%s;%t%v%v", o.pod, o.freed, o.saidBy, o.barredBy)
-		for _, g := range o.pods {
-			b.WriteString("+" + g.content)
-		}
-		for _, chain := range append(o.derived[:len(o.derived):len(o.derived)], o.ofPods) {
-			b.WriteString("~")
-			for _, g := range chain {
-				b.WriteString("+" + g.content)
-			}
-		}
+		fmt.Fprintf(&b, ";%v;%s;", o.documents, o.pod)
+		o.podGuards.describe(&b)
 		if o.emitter != nil {
 			b.WriteString("<" + strconv.Quote(o.emitter.entry.ParameterSource))
 		}

@@ -2,7 +2,9 @@ package schema
 
 import (
 	"cmp"
+	"fmt"
 	"slices"
+	"strings"
 
 	runtimeschema "k8s.io/apimachinery/pkg/runtime/schema"
 )
@@ -19,6 +21,37 @@ const (
 	// PodMetadata is the metadata that Pods get.
 	PodMetadata PodPart = "metadata"
 )
+
+// podGuards are the guards of the field of Pods that a field becomes.
+type podGuards struct {
+	// pods are the barriers of the part, from general to specific.
+	pods []*guard
+	// derived are the barriers of fields of Pods that the API server writes from this one. Each chain is from general to specific.
+	derived [][]*guard
+	// ofPods are the verbs that the field has in Pods, where a barrier of Pods is in the part.
+	ofPods []*guard
+	// freed means that the documents about Pods take this key out of the barrier of its prefix.
+	freed bool
+}
+
+// and returns the guards of both, with the more general first.
+func (p podGuards) and(specific podGuards) podGuards {
+	return podGuards{
+		pods: slices.Concat(p.pods, specific.pods), derived: slices.Concat(p.derived, specific.derived),
+		ofPods: slices.Concat(p.ofPods, specific.ofPods), freed: p.freed || specific.freed,
+	}
+}
+
+// describe writes a text that is equal for equal guards.
+func (p podGuards) describe(b *strings.Builder) {
+	fmt.Fprint(b, p.freed)
+	for _, chain := range slices.Concat([][]*guard{p.pods, p.ofPods}, p.derived) {
+		b.WriteString("~")
+		for _, g := range chain {
+			b.WriteString("+" + g.content)
+		}
+	}
+}
 
 // podKind is the kind whose barriers hold for templates.
 var podKind = runtimeschema.GroupVersionKind{Version: "v1", Kind: "Pod"}
@@ -169,8 +202,7 @@ func (o *overlay) bearing(barriers *overlay) *overlay {
 		*out = *o
 		out.key = ""
 	}
-	out.pods, out.freed = slices.Concat(out.pods, barriers.pods), out.freed || barriers.freed
-	out.derived = slices.Concat(out.derived, barriers.derived)
+	out.podGuards = out.podGuards.and(barriers.podGuards)
 	if barriers.any != nil {
 		out.any = out.any.bearing(barriers.any)
 	}

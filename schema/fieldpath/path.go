@@ -2,7 +2,6 @@ package fieldpath
 
 import (
 	"strconv"
-	"strings"
 
 	"github.com/fieldperm/fieldperm/internal/rawjson"
 )
@@ -124,53 +123,60 @@ func (p Path) Steps() []Step {
 // String renders fields as .spec, keys of maps as ["a/b"], items of list-maps as [name="web"], items of sets as [="x"] and items of
 // atomic lists as [0]. Every text that the author of an object chooses is quoted, so that no key can look like another path. The object
 // itself is ".".
-func (p Path) String() string {
+func (p Path) String() string { return string(p.Append(nil)) }
+
+// Append appends the text of String.
+func (p Path) Append(out []byte) []byte {
 	if p.IsRoot() {
-		return "."
+		return append(out, '.')
 	}
-	var b strings.Builder
-	for _, s := range p.Steps() {
-		switch s.Kind {
-		case StepField:
-			b.WriteString("." + s.Name)
-		case StepKey:
-			b.WriteString("[" + strconv.Quote(s.Name) + "]")
-		case StepIndex:
-			b.WriteString("[" + strconv.Itoa(s.Index) + "]")
-		case StepMember:
-			b.WriteString("[=" + s.Keys[0].quote() + "]")
-		case StepItem:
-			b.WriteByte('[')
-			for i, k := range s.Keys {
-				if i > 0 {
-					b.WriteByte(',')
-				}
-				b.WriteString(k.Name + "=" + k.quote())
-			}
-			b.WriteByte(']')
-		}
-	}
-	return b.String()
+	return p.last.append(out)
 }
 
-// quote renders the value of a key. Containers are rendered as "…", because a path need not distinguish them.
-func (k Key) quote() string {
+func (n *node) append(out []byte) []byte {
+	if n.up != nil {
+		out = n.up.append(out)
+	}
+	switch n.kind {
+	case StepField:
+		return append(append(out, '.'), n.name...)
+	case StepKey:
+		return append(strconv.AppendQuote(append(out, '['), n.name), ']')
+	case StepIndex:
+		return append(strconv.AppendUint(append(out, '['), uint64(n.index), 10), ']')
+	case StepMember:
+		return append((*n.keys)[0].append(append(out, "[="...)), ']')
+	case StepItem:
+		out = append(out, '[')
+		for i, k := range *n.keys {
+			if i > 0 {
+				out = append(out, ',')
+			}
+			out = k.append(append(append(out, k.Name...), '='))
+		}
+		return append(out, ']')
+	}
+	return out
+}
+
+// append renders the value of a key. Containers are rendered as "…", because a path need not distinguish them.
+func (k Key) append(out []byte) []byte {
 	if k.Value == nil {
-		return "null"
+		return append(out, "null"...)
 	}
 	doc, err := rawjson.Scan(k.Value)
 	if err != nil {
-		return "…"
+		return append(out, "…"...)
 	}
 	defer doc.Release()
 	switch v := doc.Root(); v.Kind() {
 	case rawjson.Null:
-		return "null"
+		return append(out, "null"...)
 	case rawjson.String:
-		return strconv.Quote(v.Text())
+		return strconv.AppendQuote(out, v.Text())
 	case rawjson.Bool, rawjson.Number:
-		return v.ScalarText()
+		return append(out, v.ScalarText()...)
 	case rawjson.Absent, rawjson.List, rawjson.Object:
 	}
-	return "…"
+	return append(out, "…"...)
 }
