@@ -229,7 +229,8 @@ func (v Value) contents() uint64 {
 		if i, ok := v.Int(); ok {
 			return maphash.Comparable(seed, i)
 		}
-		return maphash.String(seed, v.NormalNumber()) + uint64(Number)
+		var room room
+		return maphash.Bytes(seed, appendNormal(room[:0], v.Raw())) + uint64(Number)
 	case Absent, Null, Bool, List, Object:
 	}
 	var h maphash.Hash
@@ -239,7 +240,7 @@ func (v Value) contents() uint64 {
 	}
 	var members uint64
 	for m := v.Members(); m.Next(); {
-		members += maphash.Comparable(seed, [2]uint64{maphash.Bytes(seed, m.name.Bytes()), m.value.Sum()})
+		members += maphash.Comparable(seed, [2]uint64{m.name.sum(seed), m.value.Sum()})
 	}
 	maphash.WriteComparable(&h, [2]uint64{uint64(v.Kind()), members})
 	return h.Sum64()
@@ -289,7 +290,14 @@ func (n *Names) MayRepeat() bool { return n.falls && (n.alike || n.n > few) }
 
 // signature returns the same number for equal names, and different numbers for most different names.
 func (n Name) signature() uint64 {
-	raw := n.Bytes()
+	if n.escaped() {
+		var room room
+		return signature(n.decoded(room[:0]))
+	}
+	return signature(n.raw)
+}
+
+func signature(raw []byte) uint64 {
 	var first, last uint64
 	switch size := len(raw); {
 	case size >= 8:
@@ -313,7 +321,7 @@ func (v Value) repeats() bool {
 	}
 	sums := make([]uint64, 0, n)
 	for m := v.Members(); m.Next(); {
-		sums = append(sums, maphash.Bytes(seed, m.name.Bytes()))
+		sums = append(sums, m.name.sum(seed))
 	}
 	slices.Sort(sums)
 	return len(slices.Compact(sums)) < n && v.hasNameTwice()

@@ -201,14 +201,14 @@ func TestNormalNumber(t *testing.T) {
 	} {
 		for _, a := range same {
 			for _, b := range same {
-				if x, y := normalNumber([]byte(a)), normalNumber([]byte(b)); x != y {
+				if x, y := string(appendNormal(nil, []byte(a))), string(appendNormal(nil, []byte(b))); x != y {
 					t.Errorf("%.40s is %.40s, %.40s is %.40s", a, x, b, y)
 				}
 				if !equalNumbers([]byte(a), []byte(b)) {
 					t.Errorf("%.40s and %.40s are not equal", a, b)
 				}
 			}
-			if normalNumber([]byte(a)) == normalNumber([]byte("1"+strings.TrimPrefix(a, "-"))) {
+			if string(appendNormal(nil, []byte(a))) == string(appendNormal(nil, []byte("1"+strings.TrimPrefix(a, "-")))) {
 				t.Errorf("%.40s equals another", a)
 			}
 		}
@@ -243,7 +243,7 @@ func TestD1_PowersBeyondInt64Carry(t *testing.T) {
 		{"1e-" + nines, "10e-" + one, "0.1e-" + nines[1:] + "8"},
 	} {
 		for _, a := range equal {
-			if got, want := normalNumber([]byte(a)), equal[0]; got != want {
+			if got, want := string(appendNormal(nil, []byte(a))), equal[0]; got != want {
 				t.Errorf("%s is %s, want %s", a, got, want)
 			}
 		}

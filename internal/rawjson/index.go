@@ -62,7 +62,7 @@ func (x *Index) addMembers() {
 		if !m.Next() {
 			return
 		}
-		i, known := x.search(maphash.Bytes(x.seed, m.name.Bytes()), m.name.Equal)
+		i, known := x.search(m.name.sum(x.seed), m.name.Equal)
 		if known {
 			if x.repeated == nil {
 				x.repeated = map[int]struct{}{}

@@ -2,7 +2,7 @@ package rawjson
 
 import (
 	"bytes"
-	"math"
+	"slices"
 	"strconv"
 )
 
@@ -12,7 +12,7 @@ func (v Value) NormalNumber() string {
 	if v.Kind() != Number {
 		return ""
 	}
-	return normalNumber(v.Raw())
+	return string(appendNormal(nil, v.Raw()))
 }
 
 // Int returns the value of a number that is an int64, in any spelling, and whether it is one.
@@ -24,8 +24,12 @@ func (v Value) Int() (int64, bool) {
 		i, err := strconv.ParseInt(string(raw), 10, 64)
 		return i, err == nil
 	}
-	return normalInt(v.NormalNumber())
+	var room room
+	return normalInt(appendNormal(room[:0], v.Raw()))
 }
+
+// room is memory on the stack for the text of most numbers and names.
+type room [64]byte
 
 // isInteger reports whether a number has neither a fraction nor an exponent.
 func isInteger(literal []byte) bool { return !bytes.ContainsAny(literal, ".eE") }
@@ -37,29 +41,34 @@ func equalNumbers(a, b []byte) bool {
 	if isInteger(a) && isInteger(b) {
 		return string(bytes.TrimPrefix(a, []byte("-"))) == "0" && string(bytes.TrimPrefix(b, []byte("-"))) == "0"
 	}
-	return normalNumber(a) == normalNumber(b)
+	var x, y room
+	return bytes.Equal(appendNormal(x[:0], a), appendNormal(y[:0], b))
 }
 
-func normalNumber(literal []byte) string {
+// appendNormal appends the text of NormalNumber.
+func appendNormal(out, literal []byte) []byte {
 	mantissa, exponent := literal, []byte(nil)
 	if i := bytes.IndexAny(literal, "eE"); i >= 0 {
 		mantissa, exponent = literal[:i], literal[i+1:]
 	}
 	mantissa, negative := bytes.CutPrefix(mantissa, []byte("-"))
 	whole, fraction, _ := bytes.Cut(mantissa, []byte("."))
-	digits := append(append(make([]byte, 0, len(literal)+24), whole...), fraction...)
-	digits = bytes.TrimLeft(digits, "0")
-	if len(digits) == 0 {
-		return "0"
-	}
-	trimmed := bytes.TrimRight(digits, "0")
-	shift := int64(len(digits) - len(trimmed) - len(fraction))
-	out := make([]byte, 0, len(literal)+24)
+	begin := len(out)
+	out = slices.Grow(out, len(literal)+len("e-9223372036854775808"))
 	if negative {
 		out = append(out, '-')
 	}
-	out = append(append(out, trimmed...), 'e')
-	return string(appendPower(out, exponent, shift))
+	first, power := len(out), -int64(len(fraction))
+	if whole = bytes.TrimLeft(whole, "0"); len(whole) == 0 {
+		fraction = bytes.TrimLeft(fraction, "0")
+	}
+	out = append(append(out, whole...), fraction...)
+	last := first + len(bytes.TrimRight(out[first:], "0"))
+	if last == first {
+		return append(out[:begin], '0')
+	}
+	power += int64(len(out) - last)
+	return appendPower(append(out[:last], 'e'), exponent, power)
 }
 
 // appendPower appends exponent + shift. An exponent may have any number of digits.
@@ -92,24 +101,26 @@ func appendPower(out, exponent []byte, shift int64) []byte {
 }
 
 // normalInt parses a normal number that is an int64.
-func normalInt(normal string) (int64, bool) {
-	if normal == "0" {
+func normalInt(normal []byte) (int64, bool) {
+	if string(normal) == "0" {
 		return 0, true
 	}
-	for i := range len(normal) {
-		if normal[i] != 'e' {
-			continue
-		}
-		power, err := strconv.Atoi(normal[i+1:])
-		if err != nil || power < 0 || power > len(strconv.Itoa(math.MaxInt64)) {
-			return 0, false
-		}
-		text := append([]byte(nil), normal[:i]...)
-		for range power {
-			text = append(text, '0')
-		}
-		n, err := strconv.ParseInt(string(text), 10, 64)
-		return n, err == nil
+	digits, exponent, _ := bytes.Cut(normal, []byte("e"))
+	if len(digits) > mostDigits {
+		return 0, false
 	}
-	return 0, false
+	power, err := strconv.Atoi(string(exponent))
+	if err != nil || power < 0 || power > mostDigits {
+		return 0, false
+	}
+	var room room
+	text := append(room[:0], digits...)
+	for range power {
+		text = append(text, '0')
+	}
+	n, err := strconv.ParseInt(string(text), 10, 64)
+	return n, err == nil
 }
+
+// mostDigits is the length of the longest int64, with its sign.
+const mostDigits = len("-9223372036854775808")

@@ -36,15 +36,15 @@ func closingQuote(data []byte, i int) int {
 type reader struct {
 	raw  []byte
 	rune [utf8.UTFMax]byte
-	left []byte // of rune
+	// The bytes of rune from left to end are not read yet. A slice of rune would move each reader to the heap.
+	left, end int
 }
 
 // next returns the next byte of the decoded text, and false at its end.
 func (r *reader) next() (byte, bool) {
-	if len(r.left) > 0 {
-		c := r.left[0]
-		r.left = r.left[1:]
-		return c, true
+	if r.left < r.end {
+		r.left++
+		return r.rune[r.left-1], true
 	}
 	if len(r.raw) == 0 {
 		return 0, false
@@ -75,17 +75,16 @@ func (r *reader) next() (byte, bool) {
 			meant = utf16.DecodeRune(meant, low)
 			r.raw = r.raw[6:]
 		}
-		n := utf8.EncodeRune(r.rune[:], meant)
-		r.left = r.rune[1:n]
+		r.left, r.end = 1, utf8.EncodeRune(r.rune[:], meant)
 		return r.rune[0], true
 	default:
 		return c, true
 	}
 }
 
-// unquote decodes the inside of a string.
-func unquote(raw []byte) []byte {
-	out, r := make([]byte, 0, len(raw)), reader{raw: raw}
+// unquote appends the decoded inside of a string.
+func unquote(out, raw []byte) []byte {
+	r := reader{raw: raw}
 	for {
 		c, more := r.next()
 		if !more {

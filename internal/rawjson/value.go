@@ -1,6 +1,10 @@
 package rawjson
 
-import "bytes"
+import (
+	"bytes"
+	"hash/maphash"
+	"slices"
+)
 
 // Kind is the JSON type of a Value.
 type Kind byte
@@ -259,10 +263,24 @@ func (n Name) Equal(other Name) bool {
 
 // Bytes returns the decoded name. The caller must not change it.
 func (n Name) Bytes() []byte {
+	return n.decoded(nil)
+}
+
+// decoded returns the decoded name, which an escaped name appends to out.
+func (n Name) decoded(out []byte) []byte {
 	if !n.escaped() {
 		return n.raw
 	}
-	return unquote(n.raw)
+	return unquote(slices.Grow(out, len(n.raw)), n.raw)
+}
+
+// sum returns a hash of the decoded name.
+func (n Name) sum(seed maphash.Seed) uint64 {
+	if n.escaped() {
+		var room room
+		return maphash.Bytes(seed, n.decoded(room[:0]))
+	}
+	return maphash.Bytes(seed, n.raw)
 }
 
 // String returns the decoded name.
