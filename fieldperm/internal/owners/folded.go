@@ -1,8 +1,6 @@
 package owners
 
 import (
-	"slices"
-
 	smdpath "sigs.k8s.io/structured-merge-diff/v6/fieldpath"
 
 	"github.com/fieldperm/fieldperm/schema"
@@ -12,12 +10,12 @@ import (
 // of its parts (structured-merge-diff: ReconcileFieldSetWithSchema).
 func folded(root *schema.Node, owns *smdpath.Set) *smdpath.Set {
 	parts, wholes := smdpath.NewSet(), smdpath.NewSet()
-	owns.Iterate(func(p smdpath.Path) {
+	for p := range paths(owns) {
 		if n := atomicAt(root, p); n < len(p) {
-			parts.Insert(slices.Clone(p))
-			wholes.Insert(slices.Clone(p[:n]))
+			parts.Insert(p)
+			wholes.Insert(p[:n])
 		}
-	})
+	}
 	if parts.Empty() {
 		return owns
 	}

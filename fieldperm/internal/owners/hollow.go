@@ -52,16 +52,16 @@ func (o *owners) comes(than string) bool {
 func (o *owners) values(in *managedFields, of func(*walk.Resolved) rawjson.Value) *smdpath.Set {
 	out := smdpath.NewSet()
 	for i := range in.entries {
-		o.inNames(&in.entries[i]).Iterate(func(p smdpath.Path) {
+		for p := range paths(o.inNames(&in.entries[i])) {
 			if o.d.Stops() {
-				return
+				return out
 			}
 			r := o.d.Resolve(p)
 			v, m, l := of(&r), r.Scope.Node.Map(), r.Scope.Node.List()
 			if v.IsScalar() || !v.IsEmpty() && (v.IsObject() && m != nil && m.Atomic() || v.IsList() && l != nil && l.Atomic()) {
-				out.Insert(slices.Clone(p))
+				out.Insert(p)
 			}
-		})
+		}
 	}
 	return out
 }
@@ -74,7 +74,7 @@ func (o *owners) chargeHollowOf(e *managedEntry, was, is *smdpath.Set) {
 		o.applied = true
 		return
 	}
-	here.Iterate(func(p smdpath.Path) {
+	for p := range paths(here) {
 		if o.d.Stops() {
 			return
 		}
@@ -83,28 +83,32 @@ func (o *owners) chargeHollowOf(e *managedEntry, was, is *smdpath.Set) {
 		for i := range points {
 			at := &points[i]
 			if at.End || !walk.StaysContainer(at.Scope.Node, at.Old, at.New) || i == len(p)-1 && !r.Container {
-				return
+				break
 			}
-			had, has = had.WithPrefix(p[i]), has.WithPrefix(p[i])
+			had, has = under(had, p[i]), under(has, p[i])
 			if has.Empty() && p[i].FieldName != nil && (i > 0 || !isMetadata(&p[i])) && (comes || !had.Empty()) {
 				o.chargeUnowned(p[:i+1], at.Scope, false)
 				o.applied = true
-				return
+				break
 			}
 		}
-	})
+	}
 }
 
 // appliesEmpty reports whether one of the paths, in the names of another version, leads to a struct, map or list in which the manager
 // owns nothing. Atomic ones do not count, because their parts have no owners.
-func (o *owners) appliesEmpty(paths, all *smdpath.Set, their *schema.Kind) bool {
-	found := false
-	paths.Iterate(func(p smdpath.Path) {
-		if !found && !o.d.Stops() && !hasBelow(all, p) {
-			n := o.scopeIn(their, p).Node
-			m, l := n.Map(), n.List()
-			found = m != nil && !m.Atomic() || l != nil && !l.Atomic()
+func (o *owners) appliesEmpty(some, all *smdpath.Set, their *schema.Kind) bool {
+	for p := range paths(some) {
+		if o.d.Stops() {
+			break
 		}
-	})
-	return found
+		if hasBelow(all, p) {
+			continue
+		}
+		n := o.scopeIn(their, p).Node
+		if m, l := n.Map(), n.List(); m != nil && !m.Atomic() || l != nil && !l.Atomic() {
+			return true
+		}
+	}
+	return false
 }

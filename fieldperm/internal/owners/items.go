@@ -14,7 +14,7 @@ import (
 func (o *owners) hasItem(set *smdpath.Set, item smdpath.Path) bool {
 	last := len(item) - 1
 	for i := range item[:last] {
-		set = set.WithPrefix(item[i])
+		set = under(set, item[i])
 	}
 	return o.hasMember(set, &item[last], o.d.Points()[last-1].Scope.Node.List())
 }
@@ -28,7 +28,7 @@ func (o *owners) hasMember(set *smdpath.Set, element *smdpath.PathElement, list 
 	if element.Key == nil || list != nil && !hasParts(list.Item()) {
 		return true
 	}
-	below := set.WithPrefix(*element)
+	below := under(set, *element)
 	return !slices.ContainsFunc(*element.Key, func(key smdvalue.Field) bool {
 		return !below.Members.Has(smdpath.PathElement{FieldName: &key.Name}) && !o.d.IsDefault(list, &key)
 	})
@@ -49,7 +49,7 @@ func (o *owners) chargeBrokenItems(who manager, changed ...*smdpath.Set) {
 		root = their.Root
 	}
 	for _, set := range changed {
-		set.Iterate(func(p smdpath.Path) {
+		for p := range paths(set) {
 			if o.d.Stops() {
 				return
 			}
@@ -63,7 +63,7 @@ func (o *owners) chargeBrokenItems(who manager, changed ...*smdpath.Set) {
 			if o.breaksItem(after, p, first, root, who.operation) {
 				o.chargeAll(who)
 			}
-		})
+		}
 	}
 }
 
@@ -82,7 +82,7 @@ func (o *owners) breaksItem(set *smdpath.Set, p smdpath.Path, first int, n *sche
 				return true
 			}
 		}
-		set, n = set.WithPrefix(p[i]), nodeBelow(n, &p[i])
+		set, n = under(set, p[i]), nodeBelow(n, &p[i])
 	}
 	return false
 }
@@ -91,7 +91,7 @@ func (o *owners) breaksItem(set *smdpath.Set, p smdpath.Path, first int, n *sche
 // parts of the item without its own entry. If keys do not tell items apart, an API server writes the own entry alone. set is the owned
 // paths in the list; list is nil if it is not known.
 func (o *owners) isBroken(set *smdpath.Set, item *smdpath.PathElement, list *schema.List, operation string) bool {
-	below := set.WithPrefix(*item)
+	below := under(set, *item)
 	switch {
 	case set.Members.Has(*item):
 		return !below.Empty() && !o.hasMember(set, item, list)

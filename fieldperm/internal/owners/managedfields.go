@@ -1,7 +1,6 @@
 package owners
 
 import (
-	"bytes"
 	"slices"
 	"time"
 
@@ -46,12 +45,15 @@ type managedEntry struct {
 	raw    rawjson.Value
 	fields *smdpath.Set
 	faulty bool
+	// decoder is that of all entries of the list.
+	decoder *decoder
 }
 
 // readManagedFields decodes the list. It reports false for a list that an API server would not write. It does not check FieldsV1: if the
 // entry of a manager does not change, its FieldsV1 need not be understood (see changedManagers).
 func readManagedFields(v rawjson.Value) (*managedFields, bool) {
 	m := &managedFields{of: map[manager][]int{}}
+	by := &decoder{}
 	if v.IsAbsent() || v.Kind() == rawjson.Null {
 		return m, true
 	}
@@ -59,7 +61,7 @@ func readManagedFields(v rawjson.Value) (*managedFields, bool) {
 		return nil, false
 	}
 	for i := v.Items(); i.Next(); {
-		entry, ok := readManagedEntry(i.Value())
+		entry, ok := readManagedEntry(i.Value(), by)
 		if !ok {
 			return nil, false
 		}
@@ -75,8 +77,8 @@ func readManagedFields(v rawjson.Value) (*managedFields, bool) {
 	return m, true
 }
 
-func readManagedEntry(item rawjson.Value) (managedEntry, bool) {
-	var e managedEntry
+func readManagedEntry(item rawjson.Value, by *decoder) (managedEntry, bool) {
+	e := managedEntry{decoder: by}
 	members, ok := entryMembers(item)
 	if !ok {
 		return e, false
@@ -145,31 +147,11 @@ func entryMembers(item rawjson.Value) (members [entrySize]rawjson.Value, ok bool
 func (e *managedEntry) set() *smdpath.Set {
 	if e.fields == nil {
 		e.fields = smdpath.NewSet()
-		if !e.raw.IsAbsent() && !decodeFields(e.fields, e.raw) {
+		if !e.raw.IsAbsent() && !e.decoder.decode(e.fields, e.raw) {
 			e.fields, e.faulty = smdpath.NewSet(), true
 		}
 	}
 	return e.fields
-}
-
-// decodeFields decodes FieldsV1 into set. It reports false for anything that the library silently ignores, such as elements of unknown
-// kinds, because ignored parts cannot be compared.
-func decodeFields(set *smdpath.Set, v rawjson.Value) bool {
-	ordered, ok := inOrder(nil, v)
-	if !ok || set.FromJSON(bytes.NewReader(ordered)) != nil {
-		return false
-	}
-	raw, err := set.ToJSON()
-	if err != nil {
-		return false
-	}
-	again, err := rawjson.Scan(raw)
-	if err != nil {
-		return false
-	}
-	defer again.Release()
-	var c rawjson.Comparison
-	return c.Equal(again.Root(), v)
 }
 
 // changedManagers returns the managers whose entries differ in more than their time, in the order of the lists.
@@ -260,7 +242,7 @@ func (m *managedFields) has(who manager) bool { return len(m.of[who]) > 0 }
 // hasBelow reports whether a set has something strictly below a path.
 func hasBelow(set *smdpath.Set, p smdpath.Path) bool {
 	for _, element := range p {
-		set = set.WithPrefix(element)
+		set = under(set, element)
 	}
 	return !set.Empty()
 }

@@ -66,11 +66,12 @@ func (o *owners) chargeLostOtherwise(who manager, lost *smdpath.Set) {
 		return
 	}
 	their := o.theirs(who)
-	lost.Iterate(func(p smdpath.Path) {
-		if o.d.Stops() || o.isMerged(who, p) {
+	for p := range paths(lost) {
+		if o.d.Stops() {
 			return
 		}
 		switch {
+		case o.isMerged(who, p):
 		case !o.d.ChangesNear(p, o.was.entry(who).wroteIn):
 			o.chargeAll(who)
 		case their == nil:
@@ -79,7 +80,7 @@ func (o *owners) chargeLostOtherwise(who manager, lost *smdpath.Set) {
 		default:
 			o.chargeGuarded(p, their)
 		}
-	})
+	}
 }
 
 // chargeGuarded charges the barriers at and below a path of another version. If the path is a key, the item of that key counts, because

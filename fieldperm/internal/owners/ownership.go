@@ -1,6 +1,7 @@
 package owners
 
 import (
+	"crypto/sha256"
 	"slices"
 
 	smdpath "sigs.k8s.io/structured-merge-diff/v6/fieldpath"
@@ -23,7 +24,7 @@ func chargeManagedFields(d *walk.Differ) {
 		return
 	}
 	if touched, only := onlyOneTime(d); only {
-		switch e, ok := readManagedEntry(touched); {
+		switch e, ok := readManagedEntry(touched, &decoder{}); {
 		case !ok:
 		case e.isAged():
 			chargeAnyOwner(d)
@@ -99,7 +100,9 @@ type owners struct {
 	changed map[manager]bool
 	// version is that of the new object.
 	version string
-	charged map[string]bool
+	// charged are the places that are charged. text is memory for the text of one.
+	charged map[identity]bool
+	text    []byte
 	// written reports whether a value changed. applied reports whether a manager came to own something by applying.
 	written, applied bool
 	// vanished are the Update managers that the request removed. merged has the paths that they owned, by version.
@@ -125,13 +128,21 @@ type owners struct {
 // within is a value in a scope. The barriers inside it depend on both.
 type within struct {
 	value rawjson.Value
-	scope string
+	scope identity
+}
+
+// identity is a hash that is equal for places that are charged alike. Hashes of their texts take less memory than the texts.
+type identity [sha256.Size]byte
+
+func (o *owners) identity(s *walk.Scope) identity {
+	o.text = s.AppendIdentity(o.text[:0])
+	return sha256.Sum256(o.text)
 }
 
 func newOwners(d *walk.Differ, was, is *managedFields, changed []manager) *owners {
 	o := &owners{
 		d: d, was: was, is: is, version: d.New.Get("apiVersion").Text(), written: len(d.Out) > 0,
-		changed: make(map[manager]bool, len(changed)), charged: map[string]bool{}, guarded: map[theirNode]bool{}, hidden: map[theirField]bool{},
+		changed: make(map[manager]bool, len(changed)), charged: map[identity]bool{}, guarded: map[theirNode]bool{}, hidden: map[theirField]bool{},
 		unowned: map[rawjson.Value]bool{}, brought: map[rawjson.Value]bool{},
 	}
 	for _, who := range changed {
@@ -173,9 +184,9 @@ func (o *owners) compare(who manager) {
 		o.applied = true
 		gained = smdpath.NewSet()
 	}
-	gone := o.only(lost, func(r *walk.Resolved) bool { return r.Changed })
+	gone := o.only(who, lost, func(r *walk.Resolved) bool { return r.Changed })
 	o.each(lost, func(p smdpath.Path) bool { return o.lossIsFree(who, p, after, gone) })
-	solid := o.only(gained, func(r *walk.Resolved) bool { return !r.Own() })
+	solid := o.only(who, gained, func(r *walk.Resolved) bool { return !r.Own() })
 	o.each(gained, func(p smdpath.Path) bool { return o.gainIsFree(who, p, before, solid) })
 	if !gained.Empty() && o.is.applies(who) {
 		o.chargeUnheld(who, gained)
@@ -188,28 +199,34 @@ func (o *owners) versionChanged(who manager) bool {
 	return was != nil && is != nil && was.wroteIn != is.wroteIn
 }
 
-// only returns the paths for which the condition holds.
-func (o *owners) only(paths *smdpath.Set, is func(*walk.Resolved) bool) *smdpath.Set {
+// only returns the paths for which the condition holds. They count for the items of an applier. Without such items it returns an empty set.
+func (o *owners) only(who manager, of *smdpath.Set, is func(*walk.Resolved) bool) *smdpath.Set {
 	out := smdpath.NewSet()
-	paths.Iterate(func(p smdpath.Path) {
+	if who.operation != operationApply || !hasItems(of) {
+		return out
+	}
+	for p := range paths(of) {
 		if o.d.Stops() {
-			return
+			break
 		}
 		if r := o.d.Resolve(p); is(&r) {
-			out.Insert(slices.Clone(p))
+			out.Insert(p)
 		}
-	})
+	}
 	return out
 }
 
-// each charges every path in paths that is not free. A path is charged once, however many managers lost or gained it. The owner of a
+// each charges every path that is not free. A path is charged once, however many managers lost or gained it. The owner of a
 // container decides about its contents, so contents that the container's verbs do not cover are charged as well.
-func (o *owners) each(paths *smdpath.Set, free func(smdpath.Path) bool) {
-	paths.Iterate(func(shared smdpath.Path) {
-		if o.d.Stops() || free(shared) {
+func (o *owners) each(of *smdpath.Set, free func(smdpath.Path) bool) {
+	for p := range paths(of) {
+		if o.d.Stops() {
 			return
 		}
-		p, r := slices.Clone(shared), o.d.Resolve(shared)
+		if free(p) {
+			continue
+		}
+		r := o.d.Resolve(p)
 		o.charge(r.Scope)
 		switch {
 		case r.Missing:
@@ -223,11 +240,11 @@ func (o *owners) each(paths *smdpath.Set, free func(smdpath.Path) bool) {
 		default:
 			o.chargeWithin(r.Scope, r.Old)
 		}
-	})
+	}
 }
 
 func (o *owners) charge(s walk.Scope) {
-	if key := s.Identity(); !o.charged[key] {
+	if key := o.identity(&s); !o.charged[key] {
 		o.charged[key] = true
 		o.d.Charge(s, change.Ownership)
 	}
@@ -275,6 +292,16 @@ func (o *owners) gainIsFree(who manager, p smdpath.Path, before, solid *smdpath.
 		return r.Own() && isItem(item) && !hasBelow(before, item) && hasBelow(solid, item) && o.hasItem(o.holds(), item)
 	case who.name == beforeFirstApplyOwner:
 		return len(o.was.entries) == 0
+	}
+	return false
+}
+
+// hasItems reports whether a set has an item or something in one.
+func hasItems(set *smdpath.Set) bool {
+	for p := range paths(set) {
+		if slices.ContainsFunc(p, func(e smdpath.PathElement) bool { return e.Key != nil }) {
+			return true
+		}
 	}
 	return false
 }

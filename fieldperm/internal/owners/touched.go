@@ -4,8 +4,6 @@ import (
 	"bytes"
 	"slices"
 
-	smdpath "sigs.k8s.io/structured-merge-diff/v6/fieldpath"
-
 	"github.com/fieldperm/fieldperm/fieldperm/change"
 	"github.com/fieldperm/fieldperm/fieldperm/internal/walk"
 	"github.com/fieldperm/fieldperm/internal/rawjson"
@@ -101,11 +99,15 @@ func ownsChange(d *walk.Differ, e *managedEntry) bool {
 	if e.operation == operationApply && slices.ContainsFunc(d.Out, func(r change.Requirement) bool { return r.Operation == change.Reordered }) {
 		return true
 	}
-	owns := false
-	e.set().Iterate(func(p smdpath.Path) {
-		owns = owns || !d.Stops() && d.Resolve(p).Changed
-	})
-	return owns
+	for p := range paths(e.set()) {
+		if d.Stops() {
+			break
+		}
+		if d.Resolve(p).Changed {
+			return true
+		}
+	}
+	return false
 }
 
 // ownsLeaf reports whether FieldsV1 own one of the remembered scalars. It decodes nothing. If it returns false, the entry may still own a

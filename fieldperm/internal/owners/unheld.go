@@ -18,20 +18,21 @@ import (
 // until a user removes what it owns there; this is not enough for contents behind barriers.
 func (o *owners) chargeUnheld(who manager, gained *smdpath.Set) {
 	containers, brings, others := o.containers(), o.brings(who), o.bring()
-	gained.Iterate(func(p smdpath.Path) {
+	for p := range paths(gained) {
 		if o.d.Stops() {
 			return
 		}
 		r := o.d.Resolve(p)
 		points := o.d.Points()
 		entries, mine, theirs := containers, brings, others
+	way:
 		for i := range points {
 			at := &points[i]
 			if at.End || at.Old.IsAbsent() || at.New.IsAbsent() || i == len(p)-1 && !r.Container {
-				return // The values that appeared or disappeared with it are charged.
+				break // The values that appeared or disappeared with it are charged.
 			}
 			held, isMine, isTheirs := entries.Members.Has(p[i]), mine.Members.Has(p[i]), theirs.Members.Has(p[i])
-			entries, mine, theirs = entries.WithPrefix(p[i]), mine.WithPrefix(p[i]), theirs.WithPrefix(p[i])
+			entries, mine, theirs = under(entries, p[i]), under(mine, p[i]), under(theirs, p[i])
 			switch {
 			case !at.Field || held || isMine || !mine.Empty() || i == 0 && isMetadata(&p[i]):
 			case isTheirs || !theirs.Empty():
@@ -41,10 +42,10 @@ func (o *owners) chargeUnheld(who manager, gained *smdpath.Set) {
 				if at.Old.IsEmpty() {
 					o.charge(at.Scope) // The container itself goes, and nothing in it says so.
 				}
-				return
+				break way
 			}
 		}
-	})
+	}
 }
 
 // isMetadata reports whether an element is the metadata. Every applied object has a name there.
@@ -85,7 +86,7 @@ func (w *unowned) from(p smdpath.Path, s walk.Scope, seen map[rawjson.Value]bool
 		if w.unowned[points[i].Old] || seen[points[i].Old] {
 			return
 		}
-		owns = owns.WithPrefix(p[i])
+		owns = under(owns, p[i])
 	}
 	at := &points[len(p)-1]
 	seen[at.Old] = true
@@ -129,7 +130,7 @@ func (w *unowned) part(owns *smdpath.Set, element smdpath.PathElement, is rawjso
 		case !field && !owned:
 			w.charge(s, was)
 		default:
-			w.inside(s, owns.WithPrefix(element), was, is)
+			w.inside(s, under(owns, element), was, is)
 		}
 	}
 }
@@ -152,7 +153,7 @@ func (o *owners) chargeWithin(s walk.Scope, was rawjson.Value) {
 	if was.IsScalar() || !d.MayBarWithin(s) {
 		return
 	}
-	at := within{was, s.Identity()}
+	at := within{was, o.identity(&s)}
 	if o.whole[at] {
 		return // Thousands of managers may come to own one large value, so it is walked once.
 	}

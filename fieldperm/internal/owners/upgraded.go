@@ -78,13 +78,16 @@ func (o *owners) isApplied(manifest rawjson.Value, p smdpath.Path) bool {
 // deletes all of it, the new and the unchanged parts. So the barriers count whatever a condition says about the change of this request.
 func (o *owners) chargeTaken(who manager, gained *smdpath.Set) {
 	manifest := o.manifest(who)
-	gained.Iterate(func(p smdpath.Path) {
-		if o.d.Stops() || o.isApplied(manifest, p) {
+	for p := range paths(gained) {
+		if o.d.Stops() {
 			return
+		}
+		if o.isApplied(manifest, p) {
+			continue
 		}
 		o.applied = true
 		if !o.d.MayBarWithin(o.d.Root) {
-			return
+			continue
 		}
 		if r := o.d.Resolve(p); r.Changed {
 			if r.Scope.Barred() {
@@ -93,7 +96,7 @@ func (o *owners) chargeTaken(who manager, gained *smdpath.Set) {
 			o.chargeWithin(r.Scope, r.Old)
 			o.chargeWithin(r.Scope, r.New)
 		}
-	})
+	}
 }
 
 // upgradedSince returns the managers that become appliers with the request, whether their entries changed or not.

@@ -44,7 +44,7 @@ func (d *Differ) IsDefault(list *schema.List, key *smdvalue.Field) bool {
 		return false
 	}
 	fallback, _ := d.keyValue(&keys[i], rawjson.Value{})
-	return d.keys.Equal(fallback, fromSMD(key.Value))
+	return d.keys.Equal(fallback, contents(&smdpath.PathElement{Value: &key.Value}))
 }
 
 // IsKey reports whether a path leads to a key of the item before it.

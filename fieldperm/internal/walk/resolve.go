@@ -1,7 +1,7 @@
 package walk
 
 import (
-	"encoding/json"
+	"slices"
 
 	smdpath "sigs.k8s.io/structured-merge-diff/v6/fieldpath"
 	smdvalue "sigs.k8s.io/structured-merge-diff/v6/value"
@@ -67,7 +67,7 @@ func (d *Differ) Resolve(p smdpath.Path) Resolved {
 	if n > 0 && t.known && n == len(t.points) && (n == len(p) || t.points[n-1].End) {
 		return t.result
 	}
-	t.points = t.points[:n]
+	t.points = slices.Grow(t.points[:n], len(p)-n)
 	at := Waypoint{Scope: d.Root, Old: d.Old, New: d.New, above: d.Root.Node}
 	if n > 0 {
 		at = t.points[n-1]
@@ -102,9 +102,9 @@ func (d *Differ) step(at Waypoint, p smdpath.Path, i int) Waypoint {
 		at.Old, at.New = d.index.member(at.Old, name), d.index.member(at.New, name)
 		d.Key(s, []byte(name), at.Old, at.New, into(&at.Scope))
 	case element.Key != nil && list != nil:
-		d.toItem(&at, keyItem(element.Key))
+		d.toItem(&at, d.index.keyItem(element))
 	case element.Value != nil && list != nil:
-		d.toItem(&at, fromSMD(*element.Value))
+		d.toItem(&at, contents(element))
 	case element.Index != nil && list != nil && list.Atomic():
 		at.Old, at.New = d.index.item(at.Old, *element.Index), d.index.item(at.New, *element.Index)
 		_, emitted := d.itemStep(s, either(at.New, at.Old))
@@ -228,25 +228,27 @@ func into(s *Scope) Visitor {
 	return func(_ *Differ, c Scope, _, _ rawjson.Value) { *s = c }
 }
 
-// keyItem returns an item that has only its keys. It stands for an item that is in neither object.
-func keyItem(keys *smdvalue.FieldList) rawjson.Value {
-	item := make(map[string]any, len(*keys))
-	for _, k := range *keys {
-		item[k.Name] = k.Value.Unstructured()
+// keyItem returns an item that has only the keys of an element. It stands for an item that is in neither object.
+func (x *index) keyItem(e *smdpath.PathElement) rawjson.Value {
+	item, known := x.keys[e.Key]
+	if !known {
+		if x.keys == nil {
+			x.keys = map[*smdvalue.FieldList]rawjson.Value{}
+		}
+		item = contents(e)
+		x.keys[e.Key] = item
 	}
-	return encoded(item)
+	return item
 }
 
-// fromSMD converts the value of a key. A value that JSON cannot express becomes null, which equals no key.
-func fromSMD(v smdvalue.Value) rawjson.Value { return encoded(v.Unstructured()) }
-
-// encoded returns v as a value. Its document is not released, because paths refer to it.
-func encoded(v any) rawjson.Value {
-	raw, err := json.Marshal(v)
+// contents returns the keys or the value of an element, as its text has them. Keys that JSON cannot express become null, which equals no key. The
+// document is not released, because paths refer to it.
+func contents(e *smdpath.PathElement) rawjson.Value {
+	text, err := smdpath.SerializePathElement(*e)
 	if err != nil {
-		raw = []byte("null")
+		text = "v:null"
 	}
-	doc, err := rawjson.Scan(raw)
+	doc, err := rawjson.Scan([]byte(text[len("v:"):]))
 	if err != nil {
 		return rawjson.Value{}
 	}
@@ -288,6 +290,7 @@ type index struct {
 	keyed   map[rawjson.Value]map[uint64][]rawjson.Value
 	members map[rawjson.Value]map[string]rawjson.Value
 	items   map[rawjson.Value][]rawjson.Value
+	keys    map[*smdvalue.FieldList]rawjson.Value
 	// above caches whether something changed above a missing path, equal whether large values are equal.
 	above, equal map[[2]rawjson.Value]bool
 }
@@ -295,17 +298,31 @@ type index struct {
 // Member returns the member of an object, absent if there is none.
 func (d *Differ) Member(v rawjson.Value, name string) rawjson.Value { return d.index.member(v, name) }
 
-// member returns the member of an object, like Get, from the cache.
+// fewMembers is the number of members up to which a search is as fast as the cache.
+const fewMembers = 8
+
+// member returns the member of an object, like Get, from the cache if the object has many.
 func (x *index) member(v rawjson.Value, name string) rawjson.Value {
-	if !v.IsObject() {
-		return rawjson.Value{}
+	var found rawjson.Value
+	n := 0
+	for m := v.Members(); m.Next(); {
+		if n++; n > fewMembers {
+			return x.cached(v, name)
+		}
+		if m.Name().Is(name) {
+			found = m.Value()
+		}
 	}
+	return found
+}
+
+func (x *index) cached(v rawjson.Value, name string) rawjson.Value {
 	byName, known := x.members[v]
 	if !known {
 		if x.members == nil {
 			x.members = map[rawjson.Value]map[string]rawjson.Value{}
 		}
-		byName = map[string]rawjson.Value{}
+		byName = make(map[string]rawjson.Value, count(v))
 		for m := v.Members(); m.Next(); {
 			byName[m.Name().String()] = m.Value()
 		}

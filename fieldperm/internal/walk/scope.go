@@ -3,7 +3,6 @@ package walk
 import (
 	"slices"
 	"strconv"
-	"strings"
 
 	"github.com/fieldperm/fieldperm/fieldperm/change"
 	"github.com/fieldperm/fieldperm/internal/rawjson"
@@ -45,18 +44,22 @@ func ScopeOf(r *change.Requirement) Scope {
 	return Scope{Path: r.Path, line: line{chain: r.Chain, barrier: r.Barrier}}
 }
 
-// Identity returns a text that is equal for places that are charged alike. A path alone is not enough, because the name of a field may
+// AppendIdentity appends a text that is equal for places that are charged alike. A path alone is not enough, because the name of a field may
 // look like a path.
-func (s *Scope) Identity() string {
-	var b strings.Builder
-	b.WriteString(s.Path.String())
-	for _, l := range s.lines() {
-		for _, v := range l.chain {
-			b.WriteString(" " + v.String())
-		}
-		b.WriteString(" " + strconv.Itoa(l.barrier))
+func (s *Scope) AppendIdentity(out []byte) []byte {
+	out = s.Path.Append(out)
+	out = s.line.appendIdentity(out)
+	for i := range s.others {
+		out = s.others[i].appendIdentity(out)
 	}
-	return b.String()
+	return out
+}
+
+func (l *line) appendIdentity(out []byte) []byte {
+	for _, v := range l.chain {
+		out = append(append(out, ' '), v.String()...)
+	}
+	return strconv.AppendInt(append(out, ' '), int64(l.barrier), 10)
 }
 
 // binding is a value for a parameter, emitted on the path. The nearest binding of a name counts.
