@@ -45,6 +45,9 @@ type hidden struct {
 // write, and the write must also pass HiddenBarriers.
 func (k *Kind) Lossy() bool { return k.hidden != nil && !k.hidden.lossless }
 
+// Hides reports whether a change of any field may be a change of a field that has a barrier under another name in another version.
+func (k *Kind) Hides() bool { return k.hidden != nil }
+
 // MayHide reports whether a change in a top-level field may be a change of a field that has a barrier under another name in another
 // version. "" is the whole object. Such a change must pass HiddenBarriers. A lossy version may hide more fields; see Lossy.
 func (k *Kind) MayHide(field string) bool { return k.hidden != nil && !k.hidden.shown[field] }

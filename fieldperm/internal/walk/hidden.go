@@ -17,7 +17,7 @@ func (d *Differ) chargeHidden() {
 	switch {
 	case kind.Lossy():
 		d.Charge(d.Root, change.Modified)
-	case !slices.ContainsFunc(d.Out, func(r change.Requirement) bool { return kind.MayHide(r.Path.Top()) }):
+	case !kind.Hides() || !slices.ContainsFunc(d.Out, func(r change.Requirement) bool { return kind.MayHide(r.Path.Top()) }):
 		return
 	}
 	for _, v := range kind.HiddenBarriers(d.uncoveredInAll()) {
