@@ -75,6 +75,23 @@ func cases() []found {
 			want:        []string{`added .a["B"]: granular:* granular:example.com/v`},
 		},
 		{
+			// Diff looked for the items of the first list in the decoded object, which has the second, and panicked.
+			name:        "C2 an object in which a name occurs twice cannot be read",
+			schema:      `{"type":"object","x-kubernetes-preserve-unknown-fields":true,"properties":{"a":{"type":"array","items":{"type":"integer"}},"b":{"type":"boolean"}}}`,
+			permissions: `[{"path":".b","verb":"example.com/v","excludedWhen":"self == true"}]`,
+			old:         `{"apiVersion":"example.com/v1"}`,
+			new:         `{"apiVersion":"example.com/v1","b":false,"a":[1],"a":[]}`,
+			want:        []string{"added .: granular:*", "added .b: granular:* | granular:example.com/v", "removed .apiVersion: granular:*"},
+		},
+		{
+			// The oracle took every object with such a name for one that cannot be read.
+			name: "C2 a kind whose objects are read as they are shown can be read where a name occurs twice",
+			kind: runtimeschema.GroupVersionKind{Group: "apiextensions.k8s.io", Version: "v1", Kind: "CustomResourceDefinition"},
+			old:  `{}`,
+			new:  `{"status":{"storedVersions":[]},"apiVersion":"a","apiVersion":"a"}`,
+			want: []string{"added .: granular:*", "removed .: granular:*"},
+		},
+		{
 			// The law of swapped objects did not know the rule.
 			name: "D13 a status is cleared with a change of its cause in one direction",
 			kind: runtimeschema.GroupVersionKind{Version: "v1", Kind: "Service"},

@@ -80,6 +80,9 @@ func (o *oracle) holds(node *schema.Node, permission *schema.Permission, old, ne
 	if node.MayBeDivided() && (o.kind.Divided(o.old.native()) || o.kind.Divided(o.new.native())) {
 		return true
 	}
+	if o.kind.ShownAsRead() {
+		return false
+	}
 	if o.read == nil {
 		o.read = map[*value]any{}
 		object := o.new.native()

@@ -70,16 +70,18 @@ func (d *Differ) compareRead(v rawjson.Value, shown, read any) bool {
 	var differs bool
 	switch shown := shown.(type) {
 	case map[string]any:
+		if count(v) > len(shown) {
+			d.conditions.nothing = true
+			return true
+		}
 		fields, is := read.(map[string]any)
 		differs = !is || len(fields) > len(shown)
-		members := 0
-		for m := v.Members(); m.Next(); members++ {
+		for m := v.Members(); m.Next(); {
 			name := m.Name().String()
 			below, is := fields[name]
 			// A field that is null is not absent: a condition may ask has(self.labels).
 			differs = d.compareRead(m.Value(), shown[name], below) || !is || differs
 		}
-		d.conditions.nothing = d.conditions.nothing || members > len(shown)
 	case []any:
 		items, is := read.([]any)
 		differs = !is || len(items) != len(shown)
