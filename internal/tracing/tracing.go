@@ -102,8 +102,11 @@ func handler(next http.Handler, provider trace.TracerProvider, options ...otelht
 func passing(next http.Handler) http.Handler {
 	propagators := tracing.Propagators()
 	fields := propagators.Fields()
+	for i, name := range fields {
+		fields[i] = http.CanonicalHeaderKey(name) // Get would work it out for each request.
+	}
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-		if slices.ContainsFunc(fields, func(name string) bool { return r.Header.Get(name) != "" }) {
+		if slices.ContainsFunc(fields, func(name string) bool { return len(r.Header[name]) > 0 }) {
 			r = r.WithContext(propagators.Extract(r.Context(), propagation.HeaderCarrier(r.Header)))
 		}
 		next.ServeHTTP(w, r)
