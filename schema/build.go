@@ -132,11 +132,6 @@ func (b *builder) build(ref smd.TypeRef, o *overlay, fallback []byte, p place) *
 	}
 	if atom.Map != nil {
 		n.mapping = b.mapping(atom.Map, o, n.emits, p)
-		// Keys of a map have their exact names. Where the values have no entry, the names are those of fields.
-		if n.mapping.folds = hasValues(atom.Map) && b.isUnknown(atom.Map.ElementType) && o.items() == nil; n.mapping.folds && o != nil {
-			n.mapping.foldKeys()
-			b.spell(n.mapping, atom.Map, o, p.with(n.emits))
-		}
 	}
 	if o != nil {
 		b.unknownPaths(o, atom)
@@ -161,18 +156,6 @@ func (b *builder) build(ref smd.TypeRef, o *overlay, fallback []byte, p place) *
 	return n
 }
 
-// spell builds the nodes of other spellings of declared fields.
-func (b *builder) spell(m *Map, atom *smd.Map, o *overlay, p place) {
-	for _, f := range atom.Fields {
-		if own := o.fields[f.Name]; own != nil {
-			if m.spellings == nil {
-				m.spellings = map[string]*Node{}
-			}
-			m.spellings[foldName(f.Name)] = b.below(fieldpath.Element{Name: f.Name}, atom.ElementType, own.untyped(), nil, p)
-		}
-	}
-}
-
 // compiled returns the permissions of guards at a place. There may be nil among the guards.
 func (b *builder) compiled(guards []*guard, p place) []*Permission {
 	var out []*Permission
@@ -193,7 +176,7 @@ func (b *builder) isUnknown(ref smd.TypeRef) bool {
 // withType combines an overlay with the permissions of the type itself.
 func (b *builder) withType(ref smd.TypeRef, o *overlay) *overlay {
 	if ref.NamedType != nil {
-		o = merge(o, b.inline[*ref.NamedType])
+		o = merge(o, b.inline[*ref.NamedType], false)
 	}
 	if o != nil && o.pod != NoPod && b.onPods != nil {
 		return b.onPods.on(o)
@@ -242,8 +225,10 @@ func (b *builder) mapping(m *smd.Map, o *overlay, emits string, p place) *Map {
 	if len(m.Fields) > 0 {
 		out.fields = make(map[string]*Node, len(m.Fields))
 	}
+	out.folds = b.folds(m, o, p)
+	alike := o.spellings(out.folds)
 	for _, f := range m.Fields {
-		out.fields[f.Name] = b.below(fieldpath.Element{Name: f.Name}, f.Type, o.declared(f.Name), defaultJSON(f.Default), p)
+		out.fields[f.Name] = b.below(fieldpath.Element{Name: f.Name}, f.Type, o.declared(f.Name).bearing(o.otherwise(f.Name, alike)), defaultJSON(f.Default), p)
 	}
 	if !hasValues(m) {
 		return out
@@ -260,8 +245,9 @@ func (b *builder) mapping(m *smd.Map, o *overlay, emits string, p place) *Map {
 		if out.keys == nil {
 			out.keys = map[string]*Node{}
 		}
-		out.keys[name] = b.below(fieldpath.Element{Name: name}, m.ElementType, o.singleOut(name), nil, inner)
+		out.keys[name] = b.below(fieldpath.Element{Name: name}, m.ElementType, o.singleOut(name).bearing(o.otherwise(name, alike)), nil, inner)
 	}
+	b.spell(out, m, o, alike, inner)
 	return out
 }
 

@@ -43,8 +43,7 @@ func Compile(docs Documents) (*Schema, []error) {
 	c.reportLost()
 	for i, kinds := range c.matched {
 		if d := &c.docs.Permissions[i]; kinds == 0 && d.Rank == RankAdministrator {
-			c.errs = append(c.errs, &Error{Source: d.Source, Pointer: "/spec/kind", Unmatched: true,
-				Message: fmt.Sprintf("kind %q of group %q is not known: install it first, or correct the name", d.Kind, d.Group)})
+			c.errs = append(c.errs, c.unmatched(d))
 		}
 	}
 	for gvk, sources := range touched {
@@ -68,6 +67,24 @@ func Compile(docs Documents) (*Schema, []error) {
 	c.compareFields(s)
 	slices.SortStableFunc(c.errs, func(a, b error) int { return strings.Compare(a.Error(), b.Error()) })
 	return s, c.errs
+}
+
+// unmatched returns the error for a document of an administrator about no kind.
+func (c *compiler) unmatched(d *PermissionDocument) *Error {
+	if known := c.versions[runtimeschema.GroupKind{Group: d.Group, Kind: d.Kind}]; len(known) > 0 {
+		return &Error{Source: d.Source, Pointer: "/spec/versions", Unmatched: true,
+			Message: fmt.Sprintf("kind %q of group %q has none of these versions, so that only barriers of the document hold: correct them; it has %q", d.Kind, d.Group, versionsOf(known))}
+	}
+	return &Error{Source: d.Source, Pointer: "/spec/kind", Unmatched: true,
+		Message: fmt.Sprintf("kind %q of group %q is not known: install it first, or correct the name", d.Kind, d.Group)}
+}
+
+func versionsOf(kinds []runtimeschema.GroupVersionKind) []string {
+	var out []string
+	for _, gvk := range kinds {
+		out = append(out, gvk.Version)
+	}
+	return out
 }
 
 type compiler struct {

@@ -59,7 +59,6 @@ func (j joining) join(nodes []*Node) *Node {
 			mapping.value = below((*Node).values)
 		}
 		if mapping.folds {
-			mapping.foldKeys()
 			mapping.spellings = map[string]*Node{}
 			for _, n := range nodes {
 				if n.mapping == nil {

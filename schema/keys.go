@@ -17,7 +17,7 @@ func (o *overlay) singleOut(name string) *overlay {
 	out := *own
 	out.key = ""
 	if prefix := o.prefixOf(name); prefix != nil {
-		out = *merge(own, prefix)
+		out = *merge(own, prefix, true)
 		out.guard, out.general = cmp.Or(own.guard, prefix.guard), nil
 		if own.guard != nil && prefix.guard != nil && prefix.holdsBeside(own) {
 			out.general = []*guard{prefix.guard}
@@ -29,7 +29,7 @@ func (o *overlay) singleOut(name string) *overlay {
 	if o.any == nil {
 		return &out
 	}
-	m := merge(&out, o.any)
+	m := merge(&out, o.any, true)
 	m.guard, m.written = out.guard, out.written
 	m.general = slices.Concat([]*guard{o.any.guard}, out.general)
 	return m
@@ -58,7 +58,7 @@ func (o *overlay) declared(name string) *overlay {
 		if own != nil && own.freed && general != o.any {
 			onPods.pods = nil
 		}
-		own = merge(own, onPods)
+		own = merge(own, onPods, true)
 	}
 	return own
 }

@@ -84,10 +84,8 @@ type Map struct {
 	// folds means that the API server does not know all fields. Programs that decode them may ignore the case of names, so a name that
 	// differs from a known one in case only counts as that.
 	folds bool
-	// spellings are the nodes of other spellings of declared fields that have verbs, by folded name. The API server knows nothing about such
-	// a value, so it has verbs and no type. foldedKeys are the singled-out keys by folded name. Both are nil unless the map folds.
-	spellings  map[string]*Node
-	foldedKeys map[string]string
+	// spellings are the nodes of other spellings of names that have entries, by folded name. It is nil unless the map folds.
+	spellings map[string]*Node
 }
 
 // unknown is the node of everything that the schema does not know (D6). It allows scalars, atomic lists, and maps that compare key by
@@ -178,23 +176,13 @@ func (m *Map) Child(key string) *Node {
 			return n
 		}
 	}
-	if n := m.folded(key); n != nil {
+	if n := m.spelled(key); n != nil {
 		return n
 	}
 	if m.value != nil {
 		return m.value
 	}
 	return unknown
-}
-
-// foldKeys sets foldedKeys. Of keys with one folded name it takes the first in order.
-func (m *Map) foldKeys() {
-	m.foldedKeys = make(map[string]string, len(m.keys))
-	for name := range m.keys {
-		if first, twice := m.foldedKeys[foldName(name)]; !twice || name < first {
-			m.foldedKeys[foldName(name)] = name
-		}
-	}
 }
 
 // foldName returns a text that is the same for the spellings of a name that differ in case only, as strings.EqualFold compares them.
@@ -208,16 +196,12 @@ func foldName(name string) string {
 	}, name)
 }
 
-// folded returns the node of a name that differs from a known one in case only, nil for none.
-func (m *Map) folded(key string) *Node {
-	if len(m.spellings)+len(m.foldedKeys) == 0 {
+// spelled returns the node of a name that differs from a known one in case only, nil for none.
+func (m *Map) spelled(key string) *Node {
+	if len(m.spellings) == 0 {
 		return nil
 	}
-	folded := foldName(key)
-	if n, ok := m.spellings[folded]; ok {
-		return n
-	}
-	return m.keys[m.foldedKeys[folded]]
+	return m.spellings[foldName(key)]
 }
 
 // IsField reports whether the key is a named field of a struct and not the key of an entry of a map.
@@ -244,8 +228,8 @@ func (m *Map) Lookup(key []byte) (child *Node, field bool) {
 			return n, false
 		}
 	}
-	if len(m.spellings)+len(m.foldedKeys) > 0 {
-		if n := m.folded(string(key)); n != nil {
+	if len(m.spellings) > 0 {
+		if n := m.spelled(string(key)); n != nil {
 			return n, false
 		}
 	}

@@ -20,7 +20,9 @@ type overlay struct {
 	// general are the guards that this overlay has below those of all values of the map, if it singles out one key.
 	general []*guard
 	documents
-	role Role
+	// catalogued means that the catalogue has an entry here, in a document or in an included fragment.
+	catalogued bool
+	role       Role
 	// written is the entry that says when the API server writes the node, nil for none.
 	written *guard
 	// emitter is a guard that emitted a parameter before another guard replaced it.
@@ -59,8 +61,11 @@ type guard struct {
 	// lent means that the entry, or a part of it, comes from another version. If the path does not emit the parameter, the verb is used
 	// without it.
 	lent bool
-	// makes means that the field becomes a part of a new object with each change.
-	makes bool
+	// bared means that the verb takes a parameter, which is not known here.
+	bared bool
+	// makes means that the field becomes a part of a new object with each change. unseen is what its conditions may miss there.
+	makes  bool
+	unseen []unseen
 	// everyKind means that the document is about every kind, not about the versions of one.
 	everyKind bool
 	// from are the origins, nil if the compile is not traced.
@@ -76,7 +81,7 @@ func newGuard(source string, rank Rank, e *Entry) *guard {
 // describe sets content, says and effect from the other fields.
 func (g *guard) describe() {
 	e := g.entry
-	g.says = fmt.Sprintf("%q%q%q%q%v%q%q%v%v%v", e.Verb, e.ParameterizedBy, e.ParameterTreatment, e.ParameterExpression, e.Excluded, e.ExcludedWhen, g.also, g.makes, e.Apart, e.Powers)
+	g.says = fmt.Sprintf("%q%q%q%q%v%q%q%v%v%v%v%v", e.Verb, e.ParameterizedBy, e.ParameterTreatment, e.ParameterExpression, e.Excluded, e.ExcludedWhen, g.also, g.bared, g.makes, g.unseen, e.Apart, e.Powers)
 	g.effect = g.says
 	if len(g.from) > 0 {
 		g.says += fmt.Sprintf("%q", g.from)
@@ -152,6 +157,7 @@ func statements(source string, rank Rank, entries []Entry) ([]statement, []error
 func (o *overlay) lay(document []statement) {
 	for _, s := range document {
 		at := o.at(s.path)
+		at.catalogued = at.catalogued || s.guard.rank <= RankCatalogue || s.guard.isIncluded()
 		// The catalogue gives a role, and no other document can remove it.
 		if e := s.guard.entry; e.Role != RoleNone {
 			at.role = e.Role
@@ -294,20 +300,22 @@ func (o *overlay) items() *overlay {
 }
 
 // merge lays outer over inner. Per node the guard of the higher standing counts. If they are equal outer counts, because the entry of a
-// field takes precedence over that of its type.
-func merge(outer, inner *overlay) *overlay {
+// field takes precedence over that of its type. ofKey means that outer is about one key, and inner about others too: then a barrier of outer counts
+// whatever the standing of inner, because it is more specific.
+func merge(outer, inner *overlay, ofKey bool) *overlay {
 	if outer == nil {
 		return inner
 	}
 	if inner == nil {
 		return outer
 	}
-	m := &overlay{guard: outer.guard, general: slices.Concat(inner.general, outer.general), role: outer.role, written: outer.written, any: merge(outer.any, inner.any)}
+	m := &overlay{guard: outer.guard, general: slices.Concat(inner.general, outer.general), role: outer.role, written: outer.written, any: merge(outer.any, inner.any, ofKey)}
 	m.documents, m.pod, m.podGuards = outer.documents.and(inner.documents), cmp.Or(outer.pod, inner.pod), inner.podGuards.and(outer.podGuards)
+	m.catalogued = outer.catalogued || inner.catalogued
 	m.emitter, m.included = cmp.Or(outer.emitter, inner.emitter), cmp.Or(outer.included, inner.included)
 	switch {
 	case inner.guard == nil:
-	case m.guard == nil || inner.guard.standing() > m.guard.standing():
+	case m.guard == nil || inner.guard.standing() > m.guard.standing() && !(ofKey && m.guard.bars()):
 		m.settle(inner.guard, m.guard)
 	default:
 		m.settle(m.guard, inner.guard)
@@ -327,7 +335,7 @@ func merge(outer, inner *overlay) *overlay {
 			m.fields = map[string]*overlay{}
 		}
 		for name, in := range inner.fields {
-			m.fields[name] = merge(m.fields[name], in)
+			m.fields[name] = merge(m.fields[name], in, ofKey)
 		}
 	}
 	return m
@@ -339,7 +347,7 @@ func (o *overlay) untyped() *overlay {
 	if o == nil {
 		return nil
 	}
-	out := &overlay{documents: o.documents, pod: o.pod, podGuards: o.podGuards, any: o.any.untyped()}
+	out := &overlay{documents: o.documents, catalogued: o.catalogued, pod: o.pod, podGuards: o.podGuards, any: o.any.untyped()}
 	for _, g := range o.general {
 		if g != nil {
 			out.general = append(out.general, g.lend(""))
@@ -371,7 +379,7 @@ func (o *overlay) identity() string {
 				b.WriteString(g.content)
 			}
 		}
-		fmt.Fprintf(&b, ";%v;%s;", o.documents, o.pod)
+		fmt.Fprintf(&b, ";%v;%t;%s;", o.documents, o.catalogued, o.pod)
 		o.podGuards.describe(&b)
 		if o.emitter != nil {
 			b.WriteString("<" + strconv.Quote(o.emitter.entry.ParameterSource))

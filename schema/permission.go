@@ -25,8 +25,11 @@ type Permission struct {
 	// names are the names of fields that the conditions may read, sorted.
 	names []string
 	zero  zero
-	// makes means that each change makes a new object, which had no old value.
+	// bared means that the verb takes a parameter, which is not known here.
+	bared bool
+	// makes means that each change makes a new object, which had no old value. unseen is what the conditions may miss there.
 	makes  bool
+	unseen []unseen
 	apart  bool
 	powers []Power
 	// origins: see Origins. effect is the content of the permission without them.
@@ -72,6 +75,10 @@ func (p *Permission) ParameterName() string { return p.parameter }
 func (p *Permission) TakesPrefix() bool {
 	return p.expression == nil && p.treatment == v1alpha1.TreatmentSlashDelimitedPrefix
 }
+
+// Bared reports whether the verb takes a parameter that is not known at the node, such as the name of a container in a list without keys. A barrier at
+// the verb with any parameter holds there.
+func (p *Permission) Bared() bool { return p.bared }
 
 // Describe returns the verb in the form of the reference pages, with a description of its parameter in place of a value:
 // granular:image(containerName), granular:label(prefix of labelKey).

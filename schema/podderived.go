@@ -65,6 +65,8 @@ func (o *overlay) onDerived() *overlay {
 	for _, d := range derivations() {
 		for _, way := range o.barring(d.field) {
 			var chain []*guard
+			// last is the index of the last barrier, ofItem that of the last guard that a new item needs.
+			last, ofItem := -1, -1
 			for _, on := range way {
 				if _, known := read[on.guard]; !known {
 					read[on.guard] = on.conditions()
@@ -72,17 +74,34 @@ func (o *overlay) onDerived() *overlay {
 				switch {
 				case !on.bars() && len(chain) > 0:
 					chain = append(chain, on.onPods(PodPart(d.from[0].Name)))
-				case on.bars() && on.maySee(on.below, d.isItem, read[on.guard]):
-					chain = append(chain, on.lendTo(d))
+				case on.bars() && d.mayBeSeen(on.depth, on.entry.Excluded, read[on.guard]):
+					chain, last = append(chain, on.lendTo(d)), len(chain)
+				}
+				if on.depth <= d.item() {
+					ofItem = len(chain) - 1
 				}
 			}
 			at := out.at(d.from)
-			if len(chain) > 0 && !slices.ContainsFunc(at.derived, func(other []*guard) bool { return slices.EqualFunc(other, chain, sameEntry) }) {
-				at.derived = append(at.derived, chain)
+			switch {
+			case !d.isItem:
+				at.derives(chain)
+			default:
+				// A verb for a part of the item passes no barrier of the item, as on Pods (D2).
+				at.derives(chain[:ofItem+1])
+				if last > ofItem {
+					at.derives(chain)
+				}
 			}
 		}
 	}
 	return out
+}
+
+// derives adds a chain of guards that has a barrier.
+func (o *overlay) derives(chain []*guard) {
+	if len(chain) > 0 && !slices.ContainsFunc(o.derived, func(other []*guard) bool { return slices.EqualFunc(other, chain, sameEntry) }) {
+		o.derived = append(o.derived, chain)
+	}
 }
 
 // sameEntry reports whether two guards have the same content.
@@ -90,17 +109,17 @@ func sameEntry(a, b *guard) bool {
 	return reflect.DeepEqual(a.entry, b.entry) && slices.Equal(a.also, b.also)
 }
 
-// passage is a guard on the way to a field, or below it. below is the path from the guard to the field, which is empty unless the guard is above.
+// passage is a guard on the way to a field, or below it. depth is the number of steps to it.
 type passage struct {
 	*guard
-	below fieldpath.Pattern
+	depth int
 }
 
 // lendTo returns the barrier for the field from which the other one is derived. A condition is about values of the other field, unless both have
 // the same.
 func (on passage) lendTo(d derivation) *guard {
 	lent := on.onPods(PodPart(d.from[0].Name))
-	if d.isAlias && len(on.below) == 0 {
+	if d.isAlias && on.depth >= len(d.field) {
 		return lent
 	}
 	return lent.always()
@@ -113,14 +132,14 @@ func (o *overlay) barring(field fieldpath.Pattern) [][]passage {
 	var way []passage
 	at := []*overlay{o}
 	for i := 0; len(at) > 0 && i < len(field); i++ {
-		way = passed(way, at, field[i:])
+		way = passed(way, at, i)
 		at = below(at, func(name string) bool { return !field[i].Any && isSameKey(name, field[i].Name) })
 	}
 	bars := func(on passage) bool { return on.bars() }
-	var visit func(at []*overlay, above []passage, isField bool)
-	visit = func(at []*overlay, above []passage, isField bool) {
-		way := passed(above, at, nil)
-		if slices.ContainsFunc(way[len(above):], bars) || isField && slices.ContainsFunc(way, bars) {
+	var visit func(at []*overlay, above []passage, depth int)
+	visit = func(at []*overlay, above []passage, depth int) {
+		way := passed(above, at, depth)
+		if slices.ContainsFunc(way[len(above):], bars) || depth == len(field) && slices.ContainsFunc(way, bars) {
 			out = append(out, way)
 		}
 		// Keys without an overlay of their own have the one of all keys.
@@ -132,20 +151,20 @@ func (o *overlay) barring(field fieldpath.Pattern) [][]passage {
 		}
 		for _, name := range sortedKeys(names) {
 			if next := below(at, func(other string) bool { return other == name }); len(next) > 0 {
-				visit(next, way, false)
+				visit(next, way, depth+1)
 			}
 		}
 	}
-	visit(at, way, true)
+	visit(at, way, len(field))
 	return out
 }
 
-// passed returns the guards on a way that goes on through one place. left is the path from there to the field.
-func passed(way []passage, at []*overlay, left fieldpath.Pattern) []passage {
+// passed returns the guards on a way that goes on through one place.
+func passed(way []passage, at []*overlay, depth int) []passage {
 	way = way[:len(way):len(way)]
 	for _, o := range at {
 		if o.guard != nil && o.guard.entry.Verb != "" {
-			way = append(way, passage{o.guard, left})
+			way = append(way, passage{o.guard, depth})
 		}
 	}
 	return way
@@ -175,14 +194,35 @@ func isSameKey(a, b string) bool {
 	return a == b || stands(a, b) || stands(b, a)
 }
 
-// maySee reports whether a barrier may hold because of a field below it. A condition that uses no value holds always, or never.
-func (g *guard) maySee(below fieldpath.Pattern, isItem bool, conditions []barrierCondition) bool {
-	if len(below) == 0 {
-		return true
+// item returns the length of the path of the innermost item that the field is in, 0 if it is in none.
+func (d derivation) item() int {
+	n := len(d.field)
+	for n > 0 && !d.field[n-1].Any {
+		n--
 	}
-	return g.entry.Excluded || slices.ContainsFunc(conditions, func(c barrierCondition) bool {
-		return len(c.uses) == 0 || slices.ContainsFunc(c.uses, func(u use) bool { return u.sees(below, isItem) })
-	})
+	return n
+}
+
+// mayBeSeen reports whether a barrier on the way to the field, or below it, may hold because of the field.
+func (d derivation) mayBeSeen(depth int, excluded bool, conditions []barrierCondition) bool {
+	return excluded || depth >= len(d.field) || slices.ContainsFunc(conditions, func(c barrierCondition) bool { return len(d.seenBy(depth, c)) > 0 })
+}
+
+// seenBy returns the uses of a condition at a place on the way to the field that may notice the field. A condition that uses no value holds always,
+// or never.
+func (d derivation) seenBy(depth int, c barrierCondition) []use {
+	if len(c.uses) == 0 {
+		return []use{{}}
+	}
+	below := d.field[depth:]
+	isThere := depth <= 1 || d.field[depth-1].Any && (!d.isItem || depth != d.item())
+	var out []use
+	for _, u := range c.uses {
+		if u.sees(below, d.isItem, isThere) {
+			out = append(out, u)
+		}
+	}
+	return out
 }
 
 // readsOnly reports whether the conditions of a barrier read nothing but some fields of its value.

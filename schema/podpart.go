@@ -7,6 +7,8 @@ import (
 	"strings"
 
 	runtimeschema "k8s.io/apimachinery/pkg/runtime/schema"
+
+	"github.com/fieldperm/fieldperm/schema/fieldpath"
 )
 
 // PodPart is the part of a Pod that a field of another object becomes, for example the specification of a template. The catalogue marks
@@ -96,7 +98,7 @@ func (c *compiler) podBarriers() *podBarriers {
 		}
 	}
 	for _, part := range []PodPart{PodSpec, PodMetadata} {
-		c.onPods.parts[part] = said.field(string(part)).onPods(part)
+		c.onPods.parts[part] = said.field(string(part)).onPods(fieldpath.Pattern{{Name: string(part)}})
 	}
 	if metadata := c.onPods.parts[PodMetadata]; metadata != nil {
 		for i, g := range metadata.pods {
@@ -157,17 +159,18 @@ func (o *overlay) isOfPods(g *guard) bool {
 	})
 }
 
-// onPods returns the barriers of an overlay of Pods as barriers of the fields that become the part, nil for none.
-func (o *overlay) onPods(part PodPart) *overlay {
+// onPods returns the barriers of an overlay at a path of Pods as barriers of the fields that become the part, nil for none.
+func (o *overlay) onPods(at fieldpath.Pattern) *overlay {
 	if o == nil {
 		return nil
 	}
-	out := &overlay{any: o.any.onPods(part), fields: map[string]*overlay{}}
+	out := &overlay{any: o.any.onPods(at.Child(fieldpath.Element{Any: true})), fields: map[string]*overlay{}}
 	if o.guard != nil && o.guard.bars() {
-		out.pods = []*guard{o.guard.onPods(part)}
+		barrier := o.guard.onPods(PodPart(at[0].Name))
+		out.pods = []*guard{barrier.with(func(g *guard) { g.unseen = o.guard.unseenAt(at) })}
 	}
 	for name, below := range o.fields {
-		next := below.onPods(part)
+		next := below.onPods(at.Child(fieldpath.Element{Name: name}))
 		if o.frees(name) {
 			next = cmp.Or(next, &overlay{})
 			next.freed = true
@@ -236,7 +239,7 @@ func (n *Node) fork(onPods, passing []*Permission) {
 
 // derive adds the barriers of a field of Pods that the API server writes from the field of the node, and the verbs that pass them in Pods, from
 // general to specific. A change of the node needs the last barrier, or what passes it, besides what it needs without. If the node has its verb,
-// that is the barrier, as in fork.
+// that is a barrier too, as in fork.
 func (n *Node) derive(chain []*Permission) {
 	barriers := slices.DeleteFunc(slices.Clone(chain), func(p *Permission) bool { return !p.MayBar() })
 	if len(barriers) == 0 {
@@ -245,14 +248,9 @@ func (n *Node) derive(chain []*Permission) {
 	if n.trees == nil {
 		n.trees = [][]*Permission{n.permissions}
 	}
-	own, has := barred(n.trees[0], barriers[len(barriers)-1])
-	if n.trees[0] = own; !has {
-		n.derived = append(n.derived, chain)
-	}
-	// What passes the barriers does so in this chain only.
-	if n.permissions = joined(n.permissions, barriers); len(n.trees) == 1 && len(n.derived) == 0 {
-		n.permissions, n.trees = own, nil
-	}
+	n.trees[0], _ = barred(n.trees[0], barriers[len(barriers)-1])
+	// What passes the barriers does so in this chain only. Verbs of the template, also those below the node, do not.
+	n.derived, n.permissions = append(n.derived, chain), joined(n.permissions, barriers)
 }
 
 // barred returns the permissions with a barrier at the verb that they share with it, and whether they share it.

@@ -211,6 +211,16 @@ func (s VerbSet) Has(v verbs.Verb) bool {
 	return ok && !v.IsZero()
 }
 
+// HasWith reports whether a verb is in the set with any parameter.
+func (s VerbSet) HasWith(base verbs.Verb) bool {
+	for v := range s {
+		if v != base && v.WithoutParameter() == base {
+			return true
+		}
+	}
+	return false
+}
+
 // Walk visits every node of the kind once, each with a pattern that leads to it.
 func (k *Kind) Walk(visit func(fieldpath.Pattern, *Node)) {
 	walk(k.Root, nil, map[*Node]bool{}, visit)

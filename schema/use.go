@@ -14,7 +14,7 @@ import (
 // use is a part of its value that a condition uses.
 type use struct {
 	path fieldpath.Pattern
-	// exists means that the condition only asks whether the part is there.
+	// exists means that the condition only asks whether the part is there: by has(), or by a comparison with null.
 	exists bool
 }
 
@@ -41,6 +41,9 @@ func follow(out []use, e celast.NavigableExpr, at fieldpath.Pattern) []use {
 				return append(out, use{at, true})
 			}
 		case celast.CallKind:
+			if comparesWithNull(parent.AsCall()) {
+				return append(out, use{at, true})
+			}
 			step, is := stepOf(parent.AsCall(), e)
 			if !is {
 				return append(out, use{path: at})
@@ -68,6 +71,13 @@ func follow(out []use, e celast.NavigableExpr, at fieldpath.Pattern) []use {
 	}
 }
 
+// comparesWithNull reports whether a call compares its other argument with null.
+func comparesWithNull(call celast.CallExpr) bool {
+	return (call.FunctionName() == operators.Equals || call.FunctionName() == operators.NotEquals) && slices.ContainsFunc(call.Args(), func(e celast.Expr) bool {
+		return e.Kind() == celast.LiteralKind && e.AsLiteral() == types.NullValue
+	})
+}
+
 // stepOf returns the step of a call that selects a part of its first argument, which is e.
 func stepOf(call celast.CallExpr, e celast.NavigableExpr) (fieldpath.Element, bool) {
 	switch call.FunctionName() {
@@ -87,8 +97,11 @@ func stepOf(call celast.CallExpr, e celast.NavigableExpr) (fieldpath.Element, bo
 }
 
 // sees reports whether the use may notice that a field appears or changes. isItem means that the item of the innermost list that the field is in may
-// appear too.
-func (u use) sees(field fieldpath.Pattern, isItem bool) bool {
+// appear too. isThere means that the value itself is there whether the field is or not.
+func (u use) sees(field fieldpath.Pattern, isItem, isThere bool) bool {
+	if u.exists && len(u.path) == 0 && isThere {
+		return false
+	}
 	for i := range min(len(u.path), len(field)) {
 		if a, b := u.path[i], field[i]; !a.Any && !b.Any && !isSameKey(a.Name, b.Name) {
 			return false
@@ -102,4 +115,31 @@ func (u use) sees(field fieldpath.Pattern, isItem bool) bool {
 		}
 	}
 	return !u.exists || len(u.path) >= len(field) || !slices.ContainsFunc(field[len(u.path):], isOfItem)
+}
+
+// isShown reports whether a decoded value has the part in a form that stays if the API server adds what is absent: for a condition that asks whether
+// the part is there, anything that is not empty; for one that reads it, a scalar that is not empty.
+func (u use) isShown(value any) bool {
+	for _, step := range u.path {
+		fields, is := value.(map[string]any)
+		if !is || step.Any {
+			return false
+		}
+		value = fields[step.Name]
+	}
+	switch value := value.(type) {
+	case map[string]any:
+		return u.exists && len(value) > 0
+	case []any:
+		return u.exists && len(value) > 0
+	case string:
+		return value != ""
+	case bool:
+		return value
+	case int64:
+		return value != 0
+	case float64:
+		return value != 0
+	}
+	return false
 }

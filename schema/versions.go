@@ -90,6 +90,7 @@ func (g *guard) lend(emitted string) *guard {
 // bare returns the guard without the parameter of its verb.
 func (g *guard) bare() *guard {
 	return g.with(func(out *guard) {
+		out.bared = out.bared || out.entry.ParameterizedBy != ""
 		out.entry.ParameterizedBy, out.entry.ParameterTreatment, out.entry.ParameterExpression = "", "", ""
 	})
 }

@@ -80,6 +80,9 @@ func (o *oracle) holds(node *schema.Node, permission *schema.Permission, old, ne
 	if node.MayBeDivided() && (o.kind.Divided(o.old.native()) || o.kind.Divided(o.new.native())) {
 		return true
 	}
+	if permission.MayMiss() && o.kind.Templates(o.old.native(), o.new.native()).Hide(permission, new.native()) {
+		return true
+	}
 	if o.kind.ShownAsRead() {
 		return false
 	}

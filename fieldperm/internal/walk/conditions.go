@@ -18,6 +18,8 @@ type conditions struct {
 	nothing bool
 	// looked says whether divided is known: whether values where names count in every case may be read otherwise (schema.Kind.Divided).
 	looked, divided bool
+	// templates are the templates of Pods in both objects, nil if no condition has asked for them.
+	templates *schema.Templates
 	// otherwise are the values of the new object that readers get in another form, each with that form.
 	otherwise map[rawjson.Value]any
 }
@@ -30,7 +32,7 @@ func (d *Differ) bars(n *schema.Node, p *schema.Permission, old, new rawjson.Val
 	if d.isOwning || d.Err != nil {
 		return true
 	}
-	holds := d.barsAsRead(p, old, new) || n.Misread(p, d.native(old)) || n.Misread(p, d.native(new)) || n.MayBeDivided() && d.isDivided() || p.Bars(d.ctx, d.native(old), d.native(new))
+	holds := d.barsAsRead(p, old, new) || n.Misread(p, d.native(old)) || n.Misread(p, d.native(new)) || n.MayBeDivided() && d.isDivided() || p.MayMiss() && d.misses(p, new) || p.Bars(d.ctx, d.native(old), d.native(new))
 	d.look()
 	return holds
 }
@@ -62,6 +64,15 @@ func (d *Differ) isDivided() bool {
 		c.looked, c.divided = true, d.Kind.Divided(d.native(d.Old)) || d.Kind.Divided(d.native(d.New))
 	}
 	return c.divided
+}
+
+// misses reports whether a condition may hold in Pods because of a field that templates lack.
+func (d *Differ) misses(p *schema.Permission, value rawjson.Value) bool {
+	c := &d.conditions
+	if c.templates == nil {
+		c.templates = d.Kind.Templates(d.native(d.Old), d.native(d.New))
+	}
+	return c.templates.Hide(p, d.native(value))
 }
 
 // compareRead notes the values, from v down, that readers get in another form than shown, the decoded v, and reports whether v is one. A name that

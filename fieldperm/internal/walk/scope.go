@@ -193,6 +193,9 @@ func (d *Differ) extend(l line, n *schema.Node, permissions []*schema.Permission
 		if p.MayBar() && d.bars(n, p, old, new) {
 			l.barrier = len(l.chain)
 		}
+		if p.Bared() && uncovered.HasWith(p.Base()) {
+			l.barrier = len(l.chain)
+		}
 		l.add(p.Base(), uncovered)
 		if p.ParameterName() != "" {
 			if v, ok := p.Parameterized(emitted.lookup); ok {

@@ -1,0 +1,139 @@
+package load
+
+import (
+	"slices"
+	"testing"
+
+	runtimeschema "k8s.io/apimachinery/pkg/runtime/schema"
+
+	"github.com/fieldperm/fieldperm/fieldperm"
+	"github.com/fieldperm/fieldperm/schema"
+)
+
+// allows reports whether a user with the generic permission and one granular verb may make a change. old is "" for a new object.
+func allows(t *testing.T, s *schema.Schema, kind runtimeschema.GroupVersionKind, old, new, held string) bool {
+	t.Helper()
+	k, err := s.Kind(kind)
+	if err != nil {
+		t.Fatal(err)
+	}
+	var before []byte
+	if old != "" {
+		before = []byte(old)
+	}
+	required, err := fieldperm.Diff(t.Context(), before, []byte(new), k, nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return !slices.ContainsFunc(required, func(r fieldperm.Requirement) bool {
+		has := false
+		for _, v := range r.Candidates() {
+			has = has || v.String() == held
+		}
+		return r.Barred() && !has
+	})
+}
+
+// TestC8_WhatPassesADerivedBarrierPassesItOnPods: what a user with a verb below a barrier may not create as a Pod, the user may not create as a
+// template from which the API server makes that Pod.
+func TestC8_WhatPassesADerivedBarrierPassesItOnPods(t *testing.T) {
+	const containers = `"containers":[{"name":"a","image":"b"}]`
+	const onPort = `"containers":[{"name":"a","image":"b","ports":[{"containerPort":80,"protocol":"TCP"}]}]`
+	const selected = `{"spec":{"runtimeClassName":"heavy",` + containers + `}}`
+	const asSelected = `{"spec":{"runtimeClassName":"heavy","nodeSelector":{"heavy":"true"},` + containers + `}}`
+	const onHost = `{path: '.spec.containers[*]', verb: example.com/onHost, excludedWhen: 'has(self.ports) && self.ports.exists(p, has(p.hostPort))'}`
+	network := func(image, port string) string {
+		return `{"spec":{"hostNetwork":true,"containers":[{"name":"a","image":"` + image + `","ports":[{"containerPort":80,` + port + `"protocol":"TCP"}]}]}}`
+	}
+	const limits = `{path: '.spec.containers[*].resources.requests', verb: example.com/large, excludedWhen: "self != null && has(self.cpu) && self.cpu == '8'"}`
+	resources := func(requests string) string {
+		return `{"spec":{"containers":[{"name":"a","resources":{"limits":{"cpu":"8"}` + requests + `}}]}}`
+	}
+	for name, c := range map[string]struct {
+		onPods, held string
+		// template is what the user writes, and pod what the API server makes of it, as seen on kube-apiserver 1.37.2.
+		template, pod string
+		// These are the values before, "" for new objects.
+		oldTemplate, oldPod string
+		want                bool
+	}{
+		"a condition above the derived field": {
+			`{path: .spec, verb: example.com/placed, excludedWhen: 'has(self.nodeSelector)'}`, "granular:nodeSelection", selected, asSelected, "", "", false,
+		},
+		"the same, with the verb of the barrier": {
+			`{path: .spec, verb: example.com/placed, excludedWhen: 'has(self.nodeSelector)'}`, "granular:example.com/placed", selected, asSelected, "", "", true,
+		},
+		"the same, with another barrier that the user passes": {
+			`{path: .spec, verb: example.com/placed, excludedWhen: 'has(self.nodeSelector)'}, {path: .spec.nodeSelector, verb: example.com/selector, excluded: true}`, "granular:example.com/selector",
+			selected, asSelected, "", "", false,
+		},
+		"a verb in an item that is new": {
+			`{path: '.spec.imagePullSecrets[*]', verb: example.com/pull, excluded: true}, {path: '.spec.imagePullSecrets[*].name', verb: example.com/pullName}`, "granular:example.com/pullName",
+			`{"spec":{"serviceAccountName":"other",` + containers + `}}`, `{"spec":{"serviceAccountName":"other","imagePullSecrets":[{"name":"special"}],` + containers + `}}`, "", "", false,
+		},
+		"another field below the condition": {
+			onHost, "granular:none", network("evil", ""), network("evil", `"hostPort":80,`), network("good", ""), network("good", `"hostPort":80,`), false,
+		},
+		"a zero, which the API server replaces": {
+			onHost, "granular:none", network("evil", `"hostPort":0,`), network("evil", `"hostPort":80,`), network("good", `"hostPort":0,`), network("good", `"hostPort":80,`), false,
+		},
+		"another field without what it is derived from": {
+			onHost, "granular:none", `{"spec":{"containers":[{"name":"a","image":"evil"}]}}`, `{"spec":{"containers":[{"name":"a","image":"evil"}]}}`, `{"spec":{` + containers + `}}`, `{"spec":{` + containers + `}}`, true,
+		},
+		"a removed value, which is derived then": {
+			limits, "granular:none", resources(""), resources(`,"requests":{"cpu":"8"}`), resources(`,"requests":{"cpu":"1"}`), resources(`,"requests":{"cpu":"1"}`), false,
+		},
+		"a value that stays": {
+			limits, "granular:none", resources(`,"requests":{"cpu":"2"}`), resources(`,"requests":{"cpu":"2"}`), resources(`,"requests":{"cpu":"1"}`), resources(`,"requests":{"cpu":"1"}`), true,
+		},
+		"a condition that asks whether the item is there": {
+			`{path: '.spec.containers[*]', verb: example.com/evil, excludedWhen: "self != null && self.image.startsWith('evil')"}`, "granular:none",
+			`{"spec":{` + onPort + `}}`, `{"spec":{` + onPort + `}}`, "", "", true,
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			s := compileWorkloads(t, permissionSchema("a", "", "Pod", c.onPods))
+			template := func(part string) string {
+				if part == "" {
+					return ""
+				}
+				return `{"spec":{"template":` + part + `}}`
+			}
+			if got := allows(t, s, gvk("", "v1", "Pod"), c.oldPod, c.pod, c.held); got != c.want {
+				t.Errorf("the Pod: allowed %t", got)
+			}
+			if got := allows(t, s, gvk("apps", "v1", "Deployment"), template(c.oldTemplate), template(c.template), c.held); got != c.want {
+				t.Errorf("the Deployment: allowed %t", got)
+			}
+			if got := allows(t, s, gvk("batch", "v1", "CronJob"), inJob(c.oldTemplate), inJob(c.template), c.held); got != c.want {
+				t.Errorf("the CronJob: allowed %t", got)
+			}
+		})
+	}
+}
+
+// inJob returns a CronJob with a template of Pods.
+func inJob(template string) string {
+	if template == "" {
+		return ""
+	}
+	return `{"spec":{"jobTemplate":{"spec":{"template":` + template + `}}}}`
+}
+
+// TestC8_NoVerbOfTheTemplatePassesADerivedBarrier: a derived barrier has a line of its own also where the template has its verb.
+func TestC8_NoVerbOfTheTemplatePassesADerivedBarrier(t *testing.T) {
+	requests := permissionSchema("a", "", "Pod", `{path: '.spec.containers[*].resources.requests', verb: example.com/y, excluded: true}`)
+	own := permissionSchema("b", "apps", "Deployment", `{path: '.spec.template.spec.containers[*].resources.limits', verb: example.com/y}, {path: '.spec.template.spec.containers[*].resources.limits["cpu"]', verb: example.com/w}`)
+	of := func(limits string) string {
+		return `{"spec":{"template":{"spec":{"containers":[{"name":"web","resources":{"limits":` + limits + `}}]}}}}`
+	}
+	if got := passing(t, gvk("apps", "v1", "Deployment"), "deployments", of(`{"memory":"1"}`), of(`{"memory":"1","cpu":"1"}`), requests, own); got != "[y w] [y]" {
+		t.Errorf("limits: passed by %q", got)
+	}
+	profile := permissionSchema("a", "", "Pod", `{path: '.spec.containers[*].securityContext.appArmorProfile', verb: example.com/y, excluded: true}`)
+	own = permissionSchema("b", "apps", "Deployment", `{path: '.spec.template.metadata.annotations[*]', verb: example.com/y}, {path: '.spec.template.metadata.annotations["container.apparmor.security.beta.kubernetes.io/web"]', verb: example.com/w}`)
+	if got := passing(t, gvk("apps", "v1", "Deployment"), "deployments", `{"spec":{"template":{"metadata":{"annotations":{"x":"a"}}}}}`,
+		`{"spec":{"template":{"metadata":{"annotations":{"x":"a","container.apparmor.security.beta.kubernetes.io/web":"unconfined"}}}}}`, profile, own); got != "[y w] [y]" {
+		t.Errorf("annotation: passed by %q", got)
+	}
+}

@@ -1,0 +1,120 @@
+package load
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+	"testing"
+
+	runtimeschema "k8s.io/apimachinery/pkg/runtime/schema"
+
+	"github.com/fieldperm/fieldperm/fieldperm"
+	"github.com/fieldperm/fieldperm/schema"
+)
+
+// passing returns the verbs that pass each barrier of a change, sorted, without their prefixes.
+func passing(t *testing.T, kind runtimeschema.GroupVersionKind, resource, old, new string, documents ...string) string {
+	t.Helper()
+	s, errs := compileFragments(t, documents...)
+	if len(errs) > 0 {
+		t.Fatal(errs)
+	}
+	k, err := s.Kind(kind)
+	if err != nil {
+		t.Fatal(err)
+	}
+	sets, err := s.Uncovered(t.Context(), schema.ResourceRef{Group: kind.Group, Version: kind.Version, Resource: resource}, schema.Request{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	required, err := fieldperm.Diff(t.Context(), []byte(old), []byte(new), k, sets)
+	if err != nil {
+		t.Fatal(err)
+	}
+	var out []string
+	for i := range required {
+		if required[i].Barred() {
+			out = append(out, strings.NewReplacer("granular:", "", "example.com/", "").Replace(fmt.Sprint(required[i].Candidates())))
+		}
+	}
+	slices.Sort(out)
+	return strings.Join(slices.Compact(out), " ")
+}
+
+var (
+	freeSpec   = strings.Replace(vaults("v1"), "spec: {type: object, ", "spec: {type: object, "+keepUnknown+", ", 1)
+	freeRunner = runner("{type: object, " + withKey + ", properties: {spec: {type: object, " + keepUnknown + "}}}")
+	vaultKind  = gvk("example.com", "v1", "Vault")
+	runnerKind = gvk("example.com", "v1", "Runner")
+	podNetwork = permissionSchema("a", "", "Pod", `{path: .spec.hostNetwork, verb: example.com/y, excluded: true}`)
+)
+
+// TestC2_AnEntryForAllNamesKeepsTheBarriersOfOtherSpellings: where an object keeps unknown fields, nobody knows whether it is a struct or a map.
+func TestC2_AnEntryForAllNamesKeepsTheBarriersOfOtherSpellings(t *testing.T) {
+	star := permissionSchema("b", "example.com", "Runner", `{path: '.spec.template.spec[*]', verb: example.com/w}`)
+	when := permissionSchema("a", "", "Pod", `{path: .spec, verb: example.com/y, excludedWhen: "self != null && has(self.hostNetwork) && self.hostNetwork"}`)
+	set := setAboutPods("hostNamespaces", "[{apiGroups: [''], resources: [pods]}]")
+	for name, barrier := range map[string]string{"excluded": podNetwork, "excludedWhen above": when, "set": set} {
+		old, new := `{"spec":{"template":{"spec":{"x":1}}}}`, `{"spec":{"template":{"spec":{"x":1,"HostNetwork":true}}}}`
+		if got := passing(t, runnerKind, "runners", old, new, freeRunner, barrier); got == "" {
+			t.Errorf("%s alone: no barrier", name)
+		}
+		if got := passing(t, runnerKind, "runners", old, new, freeRunner, barrier, star); got == "" {
+			t.Errorf("%s with an entry for all names: no barrier", name)
+		}
+	}
+	secret := permissionSchema("a", "example.com", "Vault", `{path: .spec.secret, verb: example.com/y, excluded: true}`)
+	if got := passing(t, vaultKind, "vaults", `{"spec":{"x":1}}`, `{"spec":{"x":1,"Secret":"a"}}`, freeSpec, secret, permissionSchema("b", "example.com", "Vault", `{path: '.spec[*]', verb: example.com/w}`)); got != "[y]" {
+		t.Errorf("a custom resource: %q", got)
+	}
+}
+
+func TestC2_AnEntryForOneSpellingKeepsTheBarriersOfAnother(t *testing.T) {
+	for more, verb := range map[string]string{`verb: example.com/w`: "lifts it", `verb: example.com/w, excluded: true`: "replaces its verb"} {
+		other := permissionSchema("b", "example.com", "Runner", `{path: .spec.template.spec.HOSTNetwork, `+more+`}`)
+		for _, name := range []string{"HostNetwork", "HOSTNetwork"} {
+			got := passing(t, runnerKind, "runners", `{"spec":{"template":{"spec":{"x":1}}}}`, `{"spec":{"template":{"spec":{"x":1,"`+name+`":true}}}}`, freeRunner, podNetwork, other)
+			if !strings.Contains(got, "[y]") {
+				t.Errorf("%s: an entry for HOSTNetwork %s: %q", name, verb, got)
+			}
+		}
+	}
+}
+
+func TestG5_C8_TypedValuesSayNothingAboutNames(t *testing.T) {
+	for name, c := range map[string]struct{ template, old, new string }{
+		"objects":  {"additionalProperties: {type: object, " + keepUnknown + "}", `{"x":{}}`, `{"x":{},"Spec":{"hostNetwork":true}}`},
+		"booleans": {"properties: {spec: {type: object, additionalProperties: {type: boolean}}}", `{"spec":{"x":true}}`, `{"spec":{"x":true,"HostNetwork":true}}`},
+	} {
+		template := runner("{type: object, " + withKey + ", " + c.template + "}")
+		if got := passing(t, runnerKind, "runners", `{"spec":{"template":`+c.old+`}}`, `{"spec":{"template":`+c.new+`}}`, template, podNetwork); got != "[y]" {
+			t.Errorf("%s: %q", name, got)
+		}
+	}
+}
+
+// TestC8_ASetWithAParameterHoldsWhereTheParameterIsNotKnown: another spelling of a list has no keys, and its verbs no parameters.
+func TestC8_ASetWithAParameterHoldsWhereTheParameterIsNotKnown(t *testing.T) {
+	const list = "{type: array, x-kubernetes-list-type: map, x-kubernetes-list-map-keys: [name], items: {type: object, required: [name], properties: {name: {type: string}, image: {type: string}}}}"
+	template := runner("{type: object, " + withKey + ", properties: {spec: {type: object, " + keepUnknown + ", properties: {containers: " + list + ", initContainers: " + list + ", ephemeralContainers: " + list + "}}}}")
+	for _, resources := range []string{"[{apiGroups: [''], resources: [pods]}]", "[{apiGroups: [example.com], resources: [runners]}]"} {
+		for _, name := range []string{"containers", "Containers"} {
+			got := passing(t, runnerKind, "runners", `{"spec":{"template":{"spec":{"x":1}}}}`, `{"spec":{"template":{"spec":{"x":1,"`+name+`":[{"name":"web","image":"a"}]}}}}`, template, setAboutPods("image(web)", resources))
+			if got == "" {
+				t.Errorf("%s, set about %s: no barrier", name, resources)
+			}
+		}
+	}
+}
+
+func TestC2_AVerbOfAllKeysKeepsBarriersBelowOneKey(t *testing.T) {
+	definition := strings.Replace(vaults("v1"), "metadata: {name: vaults.example.com}", `metadata: {name: vaults.example.com, annotations: {fieldperm.dev/permission-verbs: '{"v1":[`+
+		`{"path":".spec.items[\"x\"].secret","verb":"example.com/y","excluded":true},{"path":".spec.plain[\"x\"]","verb":"example.com/y","excluded":true}]}'}}`, 1)
+	all := permissionSchema("b", "example.com", "Vault", `{path: '.spec.items[*].secret', verb: example.com/w}, {path: '.spec.plain[*]', verb: example.com/w}`)
+	if got := passing(t, vaultKind, "vaults", `{"spec":{"plain":{"x":"a"}}}`, `{"spec":{"plain":{"x":"b"}}}`, definition, all); got != "[y]" {
+		t.Errorf("a value: %q", got)
+	}
+	if got := passing(t, vaultKind, "vaults", `{"spec":{"items":{"x":{"secret":"a"}}}}`, `{"spec":{"items":{"x":{"secret":"b"}}}}`, definition, all); got != "[y]" {
+		t.Errorf("a field of a value: %q", got)
+	}
+}

@@ -1,0 +1,123 @@
+package schema
+
+import (
+	smd "sigs.k8s.io/structured-merge-diff/v6/schema"
+
+	"github.com/fieldperm/fieldperm/schema/fieldpath"
+)
+
+// Programs that decode an object may ignore the case of the names of its fields. An entry for one spelling of a name lifts no barrier of an entry for
+// another one, and neither does an entry for all names: where an object keeps unknown fields, nobody knows whether it is a struct or a map.
+
+// folds reports whether a name in an object counts in every case. In templates of custom resources it does so also where the values have a type,
+// because such a type says nothing about names. Where the catalogue has an entry for all names, they are keys of a map, such as labels.
+func (b *builder) folds(m *smd.Map, o *overlay, p place) bool {
+	if !hasValues(m) || o.items() != nil && o.any.catalogued {
+		return false
+	}
+	return b.isUnknown(m.ElementType) || b.topology.JSON && o != nil && len(o.fields) > 0 && (p.inPod || o.leadsToPods())
+}
+
+// leadsToPods reports whether something at or below the overlay becomes a part of Pods.
+func (o *overlay) leadsToPods() bool {
+	if o == nil {
+		return false
+	}
+	if o.pod != NoPod || o.any.leadsToPods() {
+		return true
+	}
+	for _, below := range o.fields {
+		if below.leadsToPods() {
+			return true
+		}
+	}
+	return false
+}
+
+// spellings returns the names with entries by folded name, each list in order. It is nil if the names do not fold.
+func (o *overlay) spellings(folds bool) map[string][]string {
+	if o == nil || !folds {
+		return nil
+	}
+	out := make(map[string][]string, len(o.fields))
+	for _, name := range sortedKeys(o.fields) {
+		folded := foldName(name)
+		out[folded] = append(out[folded], name)
+	}
+	return out
+}
+
+// otherwise returns the verbs of the other spellings of a name, nil for none. alike is the result of spellings.
+func (o *overlay) otherwise(name string, alike map[string][]string) *overlay {
+	if len(alike) == 0 {
+		return nil
+	}
+	var out *overlay
+	for _, other := range alike[foldName(name)] {
+		if other != name {
+			out = out.bearing(o.fields[other].beside())
+		}
+	}
+	return out
+}
+
+// beside returns the verbs at and below an overlay as those of a line of their own, like that of Pods: its barriers, which may be those of sets, hold
+// beside everything that is said about another name. It returns nil if there are none.
+func (o *overlay) beside() *overlay {
+	if o == nil {
+		return nil
+	}
+	out := &overlay{podGuards: podGuards{derived: o.derived}, any: o.any.beside()}
+	for _, g := range append(o.general[:len(o.general):len(o.general)], o.guard) {
+		if g != nil && g.entry.Verb != "" {
+			out.pods = append(out.pods, g.lend(""))
+		}
+	}
+	switch {
+	case len(out.pods) == 0:
+		out.pods = o.pods
+	case len(o.pods) > 0:
+		// The verbs of the template do not pass the barriers of Pods, so these have a line that ends.
+		out.derived = append(out.derived[:len(out.derived):len(out.derived)], o.pods)
+	}
+	for name, below := range o.fields {
+		if verbs := below.beside(); verbs != nil {
+			if out.fields == nil {
+				out.fields = map[string]*overlay{}
+			}
+			out.fields[name] = verbs
+		}
+	}
+	if out.any == nil && len(out.pods)+len(out.derived)+len(out.fields) == 0 {
+		return nil
+	}
+	return out
+}
+
+// spell builds the nodes of other spellings. The API server knows nothing about the value of such a name: it has the verbs of the first spelling and
+// no type of it, or those of all names and, in a line of their own, those of the spellings.
+func (b *builder) spell(m *Map, atom *smd.Map, o *overlay, alike map[string][]string, p place) {
+	for _, folded := range sortedKeys(alike) {
+		names := alike[folded]
+		var n *Node
+		switch key := m.keys[names[0]]; {
+		case o.any != nil:
+			var own *overlay
+			for _, name := range names {
+				own = own.bearing(o.fields[name].beside())
+			}
+			if own == nil {
+				continue
+			}
+			n = b.below(fieldpath.Element{Name: names[0]}, atom.ElementType, o.any.bearing(own), nil, p)
+		case key != nil:
+			n = key
+		default:
+			n = b.below(fieldpath.Element{Name: names[0]}, atom.ElementType, o.fields[names[0]].untyped().bearing(o.otherwise(names[0], alike)), nil, p)
+		}
+		if m.spellings == nil {
+			m.spellings = make(map[string]*Node, len(alike))
+		}
+		m.spellings[folded] = n
+	}
+}
