@@ -225,19 +225,19 @@ func (b *builder) mapping(m *smd.Map, o *overlay, emits string, p place) *Map {
 	if len(m.Fields) > 0 {
 		out.fields = make(map[string]*Node, len(m.Fields))
 	}
-	out.folds = b.folds(m, o, p)
-	alike := o.spellings(out.folds)
 	for _, f := range m.Fields {
-		out.fields[f.Name] = b.below(fieldpath.Element{Name: f.Name}, f.Type, o.declared(f.Name).bearing(o.otherwise(f.Name, alike)), defaultJSON(f.Default), p)
+		out.fields[f.Name] = b.below(fieldpath.Element{Name: f.Name}, f.Type, o.declared(f.Name), defaultJSON(f.Default), p)
 	}
 	if !hasValues(m) {
 		return out
 	}
 	inner := p.with(emits)
+	out.folds = b.folds(m, o, p)
 	out.value = b.below(fieldpath.Element{Any: true}, m.ElementType, o.items(), nil, inner)
 	if o == nil {
 		return out
 	}
+	alike := o.spellings(out.folds)
 	for _, name := range sortedKeys(o.fields) {
 		if _, declared := out.fields[name]; declared {
 			continue

@@ -46,7 +46,7 @@ func (b *builder) permission(g *guard, p place) *Permission {
 	if known := b.permissions[g.says]; known != nil {
 		return known
 	}
-	out := &Permission{verb: verb, parameter: e.ParameterizedBy, treatment: e.ParameterTreatment, excluded: e.Excluded, makes: g.makes, bared: g.bared, unseen: g.unseen, apart: e.Apart, powers: e.Powers, origins: g.from, effect: g.effect}
+	out := &Permission{verb: verb, parameter: e.ParameterizedBy, treatment: e.ParameterTreatment, excluded: e.Excluded, makes: g.makes, bared: g.bared, unseen: g.unseen, with: g.with, apart: e.Apart, powers: e.Powers, origins: g.from, effect: g.effect}
 	if !b.parameter(g, out) || !b.exclusion(g, out) {
 		return nil
 	}

@@ -66,6 +66,8 @@ type guard struct {
 	// makes means that the field becomes a part of a new object with each change. unseen is what its conditions may miss there.
 	makes  bool
 	unseen []unseen
+	// with is a field that a template must have for the barrier to hold there, nil for none.
+	with fieldpath.Pattern
 	// everyKind means that the document is about every kind, not about the versions of one.
 	everyKind bool
 	// from are the origins, nil if the compile is not traced.
@@ -81,7 +83,7 @@ func newGuard(source string, rank Rank, e *Entry) *guard {
 // describe sets content, says and effect from the other fields.
 func (g *guard) describe() {
 	e := g.entry
-	g.says = fmt.Sprintf("%q%q%q%q%v%q%q%v%v%v%v%v", e.Verb, e.ParameterizedBy, e.ParameterTreatment, e.ParameterExpression, e.Excluded, e.ExcludedWhen, g.also, g.bared, g.makes, g.unseen, e.Apart, e.Powers)
+	g.says = fmt.Sprintf("%q%q%q%q%v%q%q%v%v%v%v%v%v", e.Verb, e.ParameterizedBy, e.ParameterTreatment, e.ParameterExpression, e.Excluded, e.ExcludedWhen, g.also, g.bared, g.makes, g.unseen, g.with, e.Apart, e.Powers)
 	g.effect = g.says
 	if len(g.from) > 0 {
 		g.says += fmt.Sprintf("%q", g.from)

@@ -8,6 +8,7 @@ import (
 	"github.com/google/cel-go/cel"
 
 	"github.com/fieldperm/fieldperm/api/v1alpha1"
+	"github.com/fieldperm/fieldperm/schema/fieldpath"
 	"github.com/fieldperm/fieldperm/verbs"
 )
 
@@ -30,6 +31,8 @@ type Permission struct {
 	// makes means that each change makes a new object, which had no old value. unseen is what the conditions may miss there.
 	makes  bool
 	unseen []unseen
+	// with is a field that a template must have for the barrier to hold there, nil for none.
+	with   fieldpath.Pattern
 	apart  bool
 	powers []Power
 	// origins: see Origins. effect is the content of the permission without them.

@@ -18,6 +18,8 @@ type derivation struct {
 	isAlias bool
 	// isItem means that the item of the innermost list that field is in may be new.
 	isItem bool
+	// with is another field that field is derived from, without which a Pod does not get it; nil for none.
+	with fieldpath.Pattern
 }
 
 // shared returns the number of steps that both paths begin with.
@@ -42,7 +44,11 @@ var derivations = sync.OnceValue(func() []derivation {
 	for _, d := range endpoint.DerivedOfPods() {
 		from, _, _ := strings.Cut(d.From, `["`)
 		if unbarred[from] == "" && (!d.Shown || d.Same) {
-			out = append(out, derivation{pattern(d.Field), pattern(d.From), d.Same, d.Item})
+			next := derivation{field: pattern(d.Field), from: pattern(d.From), isAlias: d.Same, isItem: d.Item}
+			if d.With != "" {
+				next.with = pattern(d.With)
+			}
+			out = append(out, next)
 		}
 	}
 	return out
@@ -106,7 +112,7 @@ func (o *overlay) derives(chain []*guard) {
 
 // sameEntry reports whether two guards have the same content.
 func sameEntry(a, b *guard) bool {
-	return reflect.DeepEqual(a.entry, b.entry) && slices.Equal(a.also, b.also)
+	return reflect.DeepEqual(a.entry, b.entry) && slices.Equal(a.also, b.also) && slices.Equal(a.with, b.with)
 }
 
 // passage is a guard on the way to a field, or below it. depth is the number of steps to it.
@@ -122,7 +128,7 @@ func (on passage) lendTo(d derivation) *guard {
 	if d.isAlias && on.depth >= len(d.field) {
 		return lent
 	}
-	return lent.always()
+	return lent.always().change(func(g *guard) { g.with = d.with })
 }
 
 // barring returns the guards from the root to a field, and on to each one below it that has a barrier, from general to specific. Each way has a
@@ -250,5 +256,5 @@ func (g *guard) conditions() []barrierCondition {
 
 // always returns the barrier for all values.
 func (g *guard) always() *guard {
-	return g.with(func(out *guard) { out.entry.Excluded, out.entry.ExcludedWhen, out.also = true, "", nil })
+	return g.change(func(out *guard) { out.entry.Excluded, out.entry.ExcludedWhen, out.also = true, "", nil })
 }

@@ -167,7 +167,7 @@ func (o *overlay) onPods(at fieldpath.Pattern) *overlay {
 	out := &overlay{any: o.any.onPods(at.Child(fieldpath.Element{Any: true})), fields: map[string]*overlay{}}
 	if o.guard != nil && o.guard.bars() {
 		barrier := o.guard.onPods(PodPart(at[0].Name))
-		out.pods = []*guard{barrier.with(func(g *guard) { g.unseen = o.guard.unseenAt(at) })}
+		out.pods = []*guard{barrier.change(func(g *guard) { g.unseen = o.guard.unseenAt(at) })}
 	}
 	for name, below := range o.fields {
 		next := below.onPods(at.Child(fieldpath.Element{Name: name}))
@@ -190,9 +190,9 @@ func (o *overlay) onPods(at fieldpath.Pattern) *overlay {
 func (g *guard) onPods(part PodPart) *guard {
 	out := g.lend("")
 	if verb := templateVerbs[g.entry.Verb]; part == PodMetadata && verb != "" {
-		out = out.with(func(g *guard) { g.entry.Verb = verb })
+		out = out.change(func(g *guard) { g.entry.Verb = verb })
 	}
-	return out.with(func(g *guard) { g.makes = true })
+	return out.change(func(g *guard) { g.makes = true })
 }
 
 // bearing returns the overlay with the barriers of a part of Pods. It does not change o.

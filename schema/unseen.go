@@ -14,6 +14,8 @@ import (
 type unseen struct {
 	// from is the field from which it is derived, from the root of a Pod.
 	from fieldpath.Pattern
+	// with is another field from which it is derived, without which it is not; nil for none.
+	with fieldpath.Pattern
 	// uses are what the conditions use of the derived field, or of what it is in.
 	uses []use
 }
@@ -39,7 +41,7 @@ func (g *guard) unseenAt(at fieldpath.Pattern) []unseen {
 			}
 		}
 		if len(uses) > 0 {
-			out = append(out, unseen{d.from, uses})
+			out = append(out, unseen{d.from, d.with, uses})
 		}
 	}
 	return out
@@ -72,14 +74,24 @@ func (k *Kind) Templates(objects ...any) *Templates {
 // the decoded value of the node of the permission. What it shows stays, because the API server adds only what is absent.
 func (t *Templates) Hide(p *Permission, value any) bool {
 	return slices.ContainsFunc(p.unseen, func(u unseen) bool {
-		return slices.ContainsFunc(u.uses, func(used use) bool { return !used.isShown(value) }) && t.have(u.from)
+		return slices.ContainsFunc(u.uses, func(used use) bool { return !used.isShown(value) }) && t.have(u.from) && t.have(u.with)
 	})
 }
 
 // MayMiss reports whether a condition may notice fields that templates lack.
 func (p *Permission) MayMiss() bool { return len(p.unseen) > 0 }
 
+// Lack reports whether a barrier holds for no template, because none has the field without which the API server does not write the barred one.
+func (t *Templates) Lack(p *Permission) bool { return !t.have(p.with) }
+
+// DependsOnTemplate reports whether a barrier holds only for templates that have another field.
+func (p *Permission) DependsOnTemplate() bool { return p.with != nil }
+
+// have reports whether a template has a field. All have nil.
 func (t *Templates) have(field fieldpath.Pattern) bool {
+	if field == nil {
+		return true
+	}
 	has, known := t.has[&field[0]]
 	if !known {
 		has = slices.ContainsFunc(t.objects, func(object any) bool { return t.kind.Root.hasInPod(object, field) })

@@ -55,7 +55,7 @@ func (g *guard) borrow(theirs *guard) *guard {
 		return theirs.lend("")
 	case theirs.entry.Verb == "":
 		if g.lent && g.entry.ParameterSource == "" {
-			return g.with(func(out *guard) { out.entry.ParameterSource = theirs.entry.ParameterSource })
+			return g.change(func(out *guard) { out.entry.ParameterSource = theirs.entry.ParameterSource })
 		}
 		return g
 	case g.entry.Verb == "":
@@ -68,8 +68,8 @@ func (g *guard) borrow(theirs *guard) *guard {
 	return theirs.lend(g.entry.ParameterSource)
 }
 
-// with returns a changed copy that is marked as lent.
-func (g *guard) with(change func(*guard)) *guard {
+// change returns a changed copy that is marked as lent.
+func (g *guard) change(change func(*guard)) *guard {
 	out, e := *g, *g.entry
 	out.entry, out.lent = &e, true
 	change(&out)
@@ -79,7 +79,7 @@ func (g *guard) with(change func(*guard)) *guard {
 
 // lend returns the guard for a field that already emits the parameter emitted, "" for none.
 func (g *guard) lend(emitted string) *guard {
-	return g.with(func(out *guard) {
+	return g.change(func(out *guard) {
 		out.entry.Optional = true
 		if emitted != "" {
 			out.entry.ParameterSource = emitted
@@ -89,7 +89,7 @@ func (g *guard) lend(emitted string) *guard {
 
 // bare returns the guard without the parameter of its verb.
 func (g *guard) bare() *guard {
-	return g.with(func(out *guard) {
+	return g.change(func(out *guard) {
 		out.bared = out.bared || out.entry.ParameterizedBy != ""
 		out.entry.ParameterizedBy, out.entry.ParameterTreatment, out.entry.ParameterExpression = "", "", ""
 	})
@@ -105,7 +105,7 @@ func (g *guard) strengthen(other *guard) *guard {
 	if g.entry.Excluded || !other.bars() {
 		return g
 	}
-	return g.with(func(out *guard) {
+	return g.change(func(out *guard) {
 		out.withOrigins(other)
 		if other.entry.Excluded {
 			out.entry.Excluded, out.entry.ExcludedWhen, out.also = true, "", nil

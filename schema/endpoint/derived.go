@@ -29,6 +29,8 @@ type Derived struct {
 	Shown bool `json:"shown,omitempty"`
 	// Item means that the item of the innermost list that the field is in may be new, and so may be that list.
 	Item bool `json:"item,omitempty"`
+	// With is another field of the specification that the field is derived from: only a Pod that has it gets the field.
+	With string `json:"with,omitempty"`
 }
 
 // DerivedOfPods returns the fields of Pods that the API server derives from other fields of a new Pod. Callers must not change the result.

@@ -45,6 +45,7 @@ func TestC8_WhatPassesADerivedBarrierPassesItOnPods(t *testing.T) {
 	network := func(image, port string) string {
 		return `{"spec":{"hostNetwork":true,"containers":[{"name":"a","image":"` + image + `","ports":[{"containerPort":80,` + port + `"protocol":"TCP"}]}]}}`
 	}
+	const hostPort = `{path: '.spec.containers[*].ports[*].hostPort', verb: example.com/onHost, excluded: true}`
 	const limits = `{path: '.spec.containers[*].resources.requests', verb: example.com/large, excludedWhen: "self != null && has(self.cpu) && self.cpu == '8'"}`
 	resources := func(requests string) string {
 		return `{"spec":{"containers":[{"name":"a","resources":{"limits":{"cpu":"8"}` + requests + `}}]}}`
@@ -75,7 +76,11 @@ func TestC8_WhatPassesADerivedBarrierPassesItOnPods(t *testing.T) {
 			onHost, "granular:none", network("evil", ""), network("evil", `"hostPort":80,`), network("good", ""), network("good", `"hostPort":80,`), false,
 		},
 		"a zero, which the API server replaces": {
-			onHost, "granular:none", network("evil", `"hostPort":0,`), network("evil", `"hostPort":80,`), network("good", `"hostPort":0,`), network("good", `"hostPort":80,`), false,
+			`{path: '.spec.containers[*]', verb: example.com/onHost, excludedWhen: 'self.ports[0].hostPort == 80'}, {path: '.spec.containers[*].ports[*]', verb: example.com/onPort, excludedWhen: 'self.hostPort == 80'}`, "granular:example.com/onHost",
+			`{"spec":{"hostNetwork":true,"containers":[{"name":"a","ports":[{"containerPort":80,"hostPort":0,"name":"evil","protocol":"TCP"}]}]}}`,
+			`{"spec":{"hostNetwork":true,"containers":[{"name":"a","ports":[{"containerPort":80,"hostPort":80,"name":"evil","protocol":"TCP"}]}]}}`,
+			`{"spec":{"hostNetwork":true,"containers":[{"name":"a","ports":[{"containerPort":80,"hostPort":0,"protocol":"TCP"}]}]}}`,
+			`{"spec":{"hostNetwork":true,"containers":[{"name":"a","ports":[{"containerPort":80,"hostPort":80,"protocol":"TCP"}]}]}}`, false,
 		},
 		"another field without what it is derived from": {
 			onHost, "granular:none", `{"spec":{"containers":[{"name":"a","image":"evil"}]}}`, `{"spec":{"containers":[{"name":"a","image":"evil"}]}}`, `{"spec":{` + containers + `}}`, `{"spec":{` + containers + `}}`, true,
@@ -85,6 +90,15 @@ func TestC8_WhatPassesADerivedBarrierPassesItOnPods(t *testing.T) {
 		},
 		"a value that stays": {
 			limits, "granular:none", resources(`,"requests":{"cpu":"2"}`), resources(`,"requests":{"cpu":"2"}`), resources(`,"requests":{"cpu":"1"}`), resources(`,"requests":{"cpu":"1"}`), true,
+		},
+		"a port without the network of the host": {
+			hostPort, "granular:none", `{"spec":{` + onPort + `}}`, `{"spec":{` + onPort + `}}`, "", "", true,
+		},
+		"a port with the network of the host": {
+			hostPort, "granular:none", network("b", ""), network("b", `"hostPort":80,`), `{"spec":{"hostNetwork":true,` + containers + `}}`, `{"spec":{"hostNetwork":true,` + containers + `}}`, false,
+		},
+		"the network of the host for a port": {
+			hostPort, "granular:none", network("b", ""), network("b", `"hostPort":80,`), `{"spec":{` + onPort + `}}`, `{"spec":{` + onPort + `}}`, false,
 		},
 		"a condition that asks whether the item is there": {
 			`{path: '.spec.containers[*]', verb: example.com/evil, excludedWhen: "self != null && self.image.startsWith('evil')"}`, "granular:none",

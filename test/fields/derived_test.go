@@ -49,6 +49,7 @@ func TestC8_DerivedFieldsOfPodsAreAsRecorded(t *testing.T) {
 		return true
 	})
 	got := recorded.DerivedObservation{APIServer: d.version, Derived: d.found()}
+	must(t, d.findWith(t.Context(), got.Derived))
 	content, err := yaml.Marshal(got)
 	must(t, err)
 	content = append([]byte(derivedHeader), content...)
@@ -101,6 +102,8 @@ type values struct {
 	shown bool
 	// isItem means that the item that the field is in was new once.
 	isItem bool
+	// seen are two Pods as they were sent, of which only the first field was different.
+	seen [2]map[string]any
 }
 
 func newDeriver(t *testing.T) *deriver {
@@ -293,7 +296,9 @@ func (d *deriver) compare(ctx context.Context, b *base, asked map[string]any) er
 			x, y := valueAt(stored, field), valueAt(asked, from)
 			v.differ = v.differ || x == nil || !reflect.DeepEqual(x, y)
 			v.isItem = v.isItem || isItem
-			v.alone = v.alone || len(sent) == 1
+			if !v.alone && len(sent) == 1 {
+				v.alone, v.seen = true, [2]map[string]any{b.asked, asked}
+			}
 			v.shown = v.shown && template != nil && overlaps(field, shown)
 		}
 	}
@@ -329,4 +334,52 @@ func (d *deriver) found() []recorded.Derived {
 	}
 	slices.SortFunc(out, func(a, b recorded.Derived) int { return strings.Compare(a.Field+" "+a.From, b.Field+" "+b.From) })
 	return out
+}
+
+// findWith finds the pairs that need a third field, from which the first is derived too: without it the first stays as it is.
+func (d *deriver) findWith(ctx context.Context, pairs []recorded.Derived) error {
+	for i := range pairs {
+		pair := &pairs[i]
+		var needed []string
+		for _, other := range pairs {
+			name, isOfSpec := strings.CutPrefix(other.From, ".spec.")
+			if other.Field != pair.Field || other.From == pair.From || !isOfSpec || strings.ContainsAny(name, ".[") || strings.HasPrefix(pair.From, other.From) {
+				continue
+			}
+			stays, err := d.staysWithout(ctx, pair, name)
+			if err != nil {
+				return err
+			}
+			if stays {
+				needed = append(needed, other.From)
+			}
+		}
+		if len(needed) == 1 {
+			pair.With = needed[0]
+		}
+	}
+	return nil
+}
+
+// staysWithout reports whether a pair was seen with a field of the specification, and does not occur without it.
+func (d *deriver) staysWithout(ctx context.Context, pair *recorded.Derived, name string) (bool, error) {
+	v := d.pairs[recorded.Derived{Field: pair.Field, From: pair.From}]
+	var stored [2]map[string]any
+	for i, pod := range v.seen {
+		spec, _ := pod["spec"].(map[string]any)
+		if spec[name] == nil {
+			return false, nil
+		}
+		without := maps.Clone(pod)
+		spec = maps.Clone(spec)
+		delete(spec, name)
+		without["spec"] = spec
+		var err error
+		if stored[i], err = d.create(ctx, without); err != nil || stored[i] == nil {
+			return false, err
+		}
+	}
+	differ := map[string]bool{}
+	collect(stored[0], stored[1], "", d.compared, differ)
+	return !overlaps(pair.Field, differ), nil
 }

@@ -27,12 +27,12 @@ type conditions struct {
 // bars reports whether a permission of a node is a barrier for a change of the node from old to new.
 func (d *Differ) bars(n *schema.Node, p *schema.Permission, old, new rawjson.Value) bool {
 	if !p.Conditional() {
-		return p.MayBar()
+		return p.MayBar() && (d.isOwning || !p.DependsOnTemplate() || !d.templates().Lack(p))
 	}
 	if d.isOwning || d.Err != nil {
 		return true
 	}
-	holds := d.barsAsRead(p, old, new) || n.Misread(p, d.native(old)) || n.Misread(p, d.native(new)) || n.MayBeDivided() && d.isDivided() || p.MayMiss() && d.misses(p, new) || p.Bars(d.ctx, d.native(old), d.native(new))
+	holds := d.barsAsRead(p, old, new) || n.Misread(p, d.native(old)) || n.Misread(p, d.native(new)) || n.MayBeDivided() && d.isDivided() || p.MayMiss() && d.templates().Hide(p, d.native(new)) || p.Bars(d.ctx, d.native(old), d.native(new))
 	d.look()
 	return holds
 }
@@ -66,13 +66,13 @@ func (d *Differ) isDivided() bool {
 	return c.divided
 }
 
-// misses reports whether a condition may hold in Pods because of a field that templates lack.
-func (d *Differ) misses(p *schema.Permission, value rawjson.Value) bool {
+// templates returns the templates of Pods in both objects.
+func (d *Differ) templates() *schema.Templates {
 	c := &d.conditions
 	if c.templates == nil {
 		c.templates = d.Kind.Templates(d.native(d.Old), d.native(d.New))
 	}
-	return c.templates.Hide(p, d.native(value))
+	return c.templates
 }
 
 // compareRead notes the values, from v down, that readers get in another form than shown, the decoded v, and reports whether v is one. A name that
