@@ -18,10 +18,11 @@ func (o *overlay) singleOut(name string) *overlay {
 	out.key = ""
 	if prefix := o.prefixOf(name); prefix != nil {
 		out = *merge(own, prefix, true)
-		out.guard, out.general = cmp.Or(own.guard, prefix.guard), nil
+		out.guard, out.general = cmp.Or(own.guard, prefix.guard), prefix.general
 		if own.guard != nil && prefix.guard != nil && prefix.holdsBeside(own) {
-			out.general = []*guard{prefix.guard}
+			out.general = slices.Concat(out.general, []*guard{prefix.guard})
 		}
+		out.general = slices.Concat(out.general, own.general)
 		if own.freed {
 			out.pods = own.pods
 		}
@@ -31,7 +32,7 @@ func (o *overlay) singleOut(name string) *overlay {
 	}
 	m := merge(&out, o.any, true)
 	m.guard, m.written = out.guard, out.written
-	m.general = slices.Concat([]*guard{o.any.guard}, out.general)
+	m.general = slices.Concat(o.any.general, []*guard{o.any.guard}, out.general)
 	return m
 }
 

@@ -205,7 +205,7 @@ func (o *overlay) bearing(barriers *overlay) *overlay {
 		*out = *o
 		out.key = ""
 	}
-	out.podGuards = out.podGuards.and(barriers.podGuards)
+	out.pod, out.podGuards = cmp.Or(out.pod, barriers.pod), out.podGuards.and(barriers.podGuards)
 	if barriers.any != nil {
 		out.any = out.any.bearing(barriers.any)
 	}

@@ -61,13 +61,13 @@ func (o *overlay) otherwise(name string, alike map[string][]string) *overlay {
 	return out
 }
 
-// beside returns the verbs at and below an overlay as those of a line of their own, like that of Pods: its barriers, which may be those of sets, hold
+// beside returns what becomes a part of Pods, and the verbs, at and below an overlay as those of a line of their own, like that of Pods: its barriers, which may be those of sets, hold
 // beside everything that is said about another name. It returns nil if there are none.
 func (o *overlay) beside() *overlay {
 	if o == nil {
 		return nil
 	}
-	out := &overlay{podGuards: podGuards{derived: o.derived}, any: o.any.beside()}
+	out := &overlay{pod: o.pod, podGuards: podGuards{derived: o.derived}, any: o.any.beside()}
 	for _, g := range append(o.general[:len(o.general):len(o.general)], o.guard) {
 		if g != nil && g.entry.Verb != "" {
 			out.pods = append(out.pods, g.lend(""))
@@ -88,7 +88,7 @@ func (o *overlay) beside() *overlay {
 			out.fields[name] = verbs
 		}
 	}
-	if out.any == nil && len(out.pods)+len(out.derived)+len(out.fields) == 0 {
+	if out.pod == NoPod && out.any == nil && len(out.pods)+len(out.derived)+len(out.fields) == 0 {
 		return nil
 	}
 	return out
