@@ -337,15 +337,17 @@ func (b *builder) unknownPaths(o *overlay, atom smd.Atom) {
 	}
 }
 
+// lost reports the guards at and below a path that does not exist. at is written over: a copy for each step would take memory with the square of the
+// length of a path.
 func (b *builder) lost(o *overlay, at fieldpath.Pattern, cure string) {
 	if o.guard != nil && !o.guard.entry.Optional {
 		b.lacking[o.guard] = o.guard.fault("path %q does not exist: %s", at, cure)
 	}
 	if o.any != nil {
-		b.lost(o.any, at.Child(fieldpath.Element{Any: true}), cure)
+		b.lost(o.any, append(at, fieldpath.Element{Any: true}), cure)
 	}
 	for _, name := range sortedKeys(o.fields) {
-		b.lost(o.fields[name], at.Child(fieldpath.Element{Name: name}), cure)
+		b.lost(o.fields[name], append(at, fieldpath.Element{Name: name}), cure)
 	}
 }
 
