@@ -260,6 +260,7 @@ func (b *builder) mapping(m *smd.Map, o *overlay, emits string, p place) *Map {
 		if out.keys == nil {
 			out.keys = map[string]*Node{}
 		}
+		b.errs = append(b.errs, o.fields[name].prefixed(name)...)
 		out.keys[name] = b.below(fieldpath.Element{Name: name}, m.ElementType, o.singleOut(name), nil, inner)
 	}
 	return out
