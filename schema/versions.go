@@ -128,8 +128,8 @@ func (c *compiler) keepsNames(a, b runtimeschema.GroupVersionKind) bool {
 	return c.owner[a].KeepsNames && c.owner[a] == c.owner[b]
 }
 
-// loans returns the entries of a document about other versions that apply to this version, and those that another entry replaces in their own. If the document is about versions that do not
-// exist, all its entries are candidates, so that its barriers hold.
+// loans returns the entries of a document about other versions that apply to this version, and those that another entry replaces in their own
+// version. If the document is about versions that do not exist, all its entries are candidates, so that its barriers hold.
 func (c *compiler) loans(gvk runtimeschema.GroupVersionKind, d *PermissionDocument, said []statement) []loan {
 	var others []runtimeschema.GroupVersionKind
 	for _, other := range c.versions[gvk.GroupKind()] {
