@@ -245,6 +245,7 @@ func (b *builder) mapping(m *smd.Map, o *overlay, emits string, p place) *Map {
 		if out.keys == nil {
 			out.keys = map[string]*Node{}
 		}
+		b.errs = append(b.errs, o.fields[name].prefixed(name)...)
 		out.keys[name] = b.below(fieldpath.Element{Name: name}, m.ElementType, o.singleOut(name).bearing(o.otherwise(name, alike)), nil, inner)
 	}
 	b.spell(out, m, o, alike, inner)
@@ -323,15 +324,17 @@ func (b *builder) unknownPaths(o *overlay, atom smd.Atom) {
 	}
 }
 
+// lost reports the guards at and below a path that does not exist. at is written over: a copy for each step would take memory with the square of the
+// length of a path.
 func (b *builder) lost(o *overlay, at fieldpath.Pattern, cure string) {
 	if o.guard != nil && !o.guard.entry.Optional {
 		b.lacking[o.guard] = o.guard.fault("path %q does not exist: %s", at, cure)
 	}
 	if o.any != nil {
-		b.lost(o.any, at.Child(fieldpath.Element{Any: true}), cure)
+		b.lost(o.any, append(at, fieldpath.Element{Any: true}), cure)
 	}
 	for _, name := range sortedKeys(o.fields) {
-		b.lost(o.fields[name], at.Child(fieldpath.Element{Name: name}), cure)
+		b.lost(o.fields[name], append(at, fieldpath.Element{Name: name}), cure)
 	}
 }
 

@@ -2,6 +2,7 @@ package schema
 
 import (
 	"cmp"
+	"crypto/sha256"
 	"encoding/json"
 	"fmt"
 	"maps"
@@ -11,7 +12,6 @@ import (
 
 	"github.com/fieldperm/fieldperm/schema/endpoint"
 	"github.com/fieldperm/fieldperm/schema/fieldpath"
-	"github.com/fieldperm/fieldperm/verbs"
 )
 
 // overlay is the tree of a kind's entries by path pattern. It does not change after the build of nodes has begun.
@@ -114,45 +114,6 @@ func sortedKeys[K cmp.Ordered, V any](m map[K]V) []K {
 	}
 	slices.Sort(out)
 	return out
-}
-
-// statement is an entry with a valid path and verb.
-type statement struct {
-	path  fieldpath.Pattern
-	guard *guard
-}
-
-// statements reads the entries of one document, once for all its kinds. A document that names a path twice contradicts itself, which is a
-// fault.
-func statements(source string, rank Rank, entries []Entry) ([]statement, []error) {
-	var out []statement
-	var errs []error
-	seen := make(map[string]string, len(entries))
-	for i := range entries {
-		e := &entries[i]
-		p, err := fieldpath.ParsePattern(e.Path)
-		if err != nil {
-			errs = append(errs, &Error{Source: source, Pointer: e.Pointer, Message: err.Error()})
-			continue
-		}
-		if first, twice := seen[p.String()]; twice {
-			errs = append(errs, &Error{Source: source, Pointer: e.Pointer, Message: fmt.Sprintf("path %q stands twice in this document, first at %s: keep one of them", e.Path, first)})
-			continue
-		}
-		seen[p.String()] = e.Pointer
-		if len(p) == 0 && e.Verb != "" {
-			errs = append(errs, &Error{Source: source, Pointer: e.Pointer, Message: fmt.Sprintf("verb %q at the root: the root's verb is always granular:*, leave it out", e.Verb)})
-			continue
-		}
-		if e.Verb != "" {
-			if err := verbs.ValidateName(e.Verb); err != nil {
-				errs = append(errs, &Error{Source: source, Pointer: e.Pointer, Message: fmt.Sprintf("%s: %v", orRoot(p), err)})
-				continue
-			}
-		}
-		out = append(out, statement{path: p, guard: newGuard(source, rank, e)})
-	}
-	return out, errs
 }
 
 // lay adds the statements of one document to the tree.
@@ -367,7 +328,8 @@ func (o *overlay) untyped() *overlay {
 	return out
 }
 
-// identity returns a text that is equal for overlays with equal content, so that they share compiled nodes.
+// identity returns a key that is equal for overlays with equal content, so that they share compiled nodes. It is a hash of the own content and of
+// the keys of the levels below: texts of whole trees would take memory with the square of the length of a path.
 func (o *overlay) identity() string {
 	if o == nil {
 		return ""
@@ -392,8 +354,8 @@ func (o *overlay) identity() string {
 		for _, name := range sortedKeys(o.fields) {
 			b.WriteString(strconv.Quote(name) + o.fields[name].identity())
 		}
-		b.WriteString("}")
-		o.key = b.String()
+		sum := sha256.Sum256([]byte(b.String()))
+		o.key = string(sum[:])
 	}
 	return o.key
 }

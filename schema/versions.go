@@ -19,18 +19,24 @@ type loan struct {
 	said *guard
 	// same means that the path is the same field in this version. To a field that is not the same, only barriers apply.
 	same bool
-	// marks means that only the mark of the entry applies: other objects become parts of Pods by the field.
-	marks bool
+	// counts means that the entry counts in its version. If not, only its mark applies, by which other objects become parts of Pods by the field, and
+	// its document says something about the field here too.
+	counts bool
 }
 
 // borrow adds entries for other versions to the entries of this version.
 func (o *overlay) borrow(loans []loan) {
 	for _, s := range loans {
 		e := s.guard.entry
-		if s.marks || s.same && e.Pod != NoPod {
+		if s.same && e.Pod != NoPod {
 			o.at(s.path).pod = e.Pod
 		}
-		if s.marks || len(s.path) == 0 || len(e.Writes) > 0 || e.Verb == "" && e.ParameterSource == "" {
+		if len(s.path) == 0 || len(e.Writes) > 0 || e.Verb == "" && e.ParameterSource == "" {
+			continue
+		}
+		if !s.counts {
+			// The document takes a key out of its own barrier on all keys, in each version or in none. The guard that counts instead is lent too.
+			o.at(s.path).note(s.said)
 			continue
 		}
 		theirs := s.guard
@@ -123,8 +129,8 @@ func (c *compiler) keepsNames(a, b runtimeschema.GroupVersionKind) bool {
 	return c.owner[a].KeepsNames && c.owner[a] == c.owner[b]
 }
 
-// loans returns the entries of a document about other versions that apply to this version. If the document is about versions that do not
-// exist, all its entries are candidates, so that its barriers hold.
+// loans returns the entries of a document about other versions that apply to this version, and those that another entry replaces in their own
+// version. If the document is about versions that do not exist, all its entries are candidates, so that its barriers hold.
 func (c *compiler) loans(gvk runtimeschema.GroupVersionKind, d *PermissionDocument, said []statement) []loan {
 	var others []runtimeschema.GroupVersionKind
 	for _, other := range c.versions[gvk.GroupKind()] {
@@ -134,17 +140,20 @@ func (c *compiler) loans(gvk runtimeschema.GroupVersionKind, d *PermissionDocume
 	}
 	var out []loan
 	for _, s := range said {
-		counts, same, lent := len(others) == 0, false, s
+		counting, replaced := loan{statement: s, said: s.guard, counts: len(others) == 0}, loan{statement: s, said: s.guard}
 		for _, other := range others {
 			isSame := shapeOf(gvk, c.owner).at(s.path).same(shapeOf(other, c.owner).at(s.path))
 			if g := c.said(other).counting(s); g != nil {
-				counts, same, lent.guard = true, same || isSame, g
-			} else if isSame && s.guard.entry.Pod != NoPod {
-				out = append(out, loan{statement: s, said: s.guard, marks: true})
+				counting.counts, counting.same, counting.guard = true, counting.same || isSame, g
+			} else {
+				replaced.same = replaced.same || isSame
 			}
 		}
-		if counts {
-			out = append(out, loan{statement: lent, said: s.guard, same: same})
+		if replaced.same {
+			out = append(out, replaced)
+		}
+		if counting.counts {
+			out = append(out, counting)
 		}
 	}
 	return out

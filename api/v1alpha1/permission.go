@@ -20,6 +20,9 @@ const TreatmentSlashDelimitedPrefix = "slash-delimited-prefix"
 // compile takes up to 2 KB of memory for each.
 const MaxExpandedPermissions = 20000
 
+// MaxPathLength is how many characters a path may have, in every document: the MaxLength of FieldPermission.Path.
+const MaxPathLength = 1024
+
 // FieldPermission says how one node of a schema is guarded. All but the path correspond to the
 // schema keys x-kubernetes-permission-….
 //

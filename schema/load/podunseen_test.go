@@ -141,12 +141,12 @@ func TestC8_NoVerbOfTheTemplatePassesADerivedBarrier(t *testing.T) {
 	of := func(limits string) string {
 		return `{"spec":{"template":{"spec":{"containers":[{"name":"web","resources":{"limits":` + limits + `}}]}}}}`
 	}
-	if got := passing(t, gvk("apps", "v1", "Deployment"), "deployments", of(`{"memory":"1"}`), of(`{"memory":"1","cpu":"1"}`), requests, own); got != "[y w] [y]" {
+	if got := passingOf(t, gvk("apps", "v1", "Deployment"), "deployments", of(`{"memory":"1"}`), of(`{"memory":"1","cpu":"1"}`), requests, own); got != "[y w] [y]" {
 		t.Errorf("limits: passed by %q", got)
 	}
 	profile := permissionSchema("a", "", "Pod", `{path: '.spec.containers[*].securityContext.appArmorProfile', verb: example.com/y, excluded: true}`)
 	own = permissionSchema("b", "apps", "Deployment", `{path: '.spec.template.metadata.annotations[*]', verb: example.com/y}, {path: '.spec.template.metadata.annotations["container.apparmor.security.beta.kubernetes.io/web"]', verb: example.com/w}`)
-	if got := passing(t, gvk("apps", "v1", "Deployment"), "deployments", `{"spec":{"template":{"metadata":{"annotations":{"x":"a"}}}}}`,
+	if got := passingOf(t, gvk("apps", "v1", "Deployment"), "deployments", `{"spec":{"template":{"metadata":{"annotations":{"x":"a"}}}}}`,
 		`{"spec":{"template":{"metadata":{"annotations":{"x":"a","container.apparmor.security.beta.kubernetes.io/web":"unconfined"}}}}}`, profile, own); got != "[y w] [y]" {
 		t.Errorf("annotation: passed by %q", got)
 	}
