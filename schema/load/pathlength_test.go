@@ -84,3 +84,24 @@ func TestC2_ACompileTakesMemoryWithTheLengthOfPaths(t *testing.T) {
 		}
 	}
 }
+
+// TestC2_AKindHasABoundedNumberOfPlaces: at each step of a path through unknown fields a parameter is emitted or not, so that the places double.
+func TestC2_AKindHasABoundedNumberOfPlaces(t *testing.T) {
+	sources := func(steps int) string {
+		var entries []string
+		for i := range steps {
+			entries = append(entries, fmt.Sprintf("{path: '.spec.free%s', parameterSource: p%d}", strings.Repeat("[*]", i), i))
+		}
+		return permissionSchema("a", "example.com", "Vault", strings.Join(append(entries, "{path: '.spec.free"+strings.Repeat("[*]", steps)+"', verb: example.com/y}"), ", "))
+	}
+	if _, errs := compileFragments(t, unknownVaults(), sources(8)); len(errs) > 0 {
+		t.Errorf("8 steps: %v", errs)
+	}
+	s, errs := compileFragments(t, unknownVaults(), sources(100))
+	if len(errs) != 1 || !strings.Contains(errs[0].Error(), "d1.yaml:/spec/permissions/") || !strings.Contains(errs[0].Error(), "stand for more than 50000 places") {
+		t.Errorf("100 steps: %.500v", errs)
+	}
+	if _, err := s.Kind(vaultKind); err == nil {
+		t.Error("the kind is in force")
+	}
+}
