@@ -96,19 +96,29 @@ func (b *builder) emitsAbove(f Fragment, parameter string) bool {
 	return err == nil && 0 < len(at) && len(at) <= len(b.places) && slices.Contains(b.places[len(at)-1].emitted, parameter)
 }
 
+// placeOf returns the place of a guard for a message. A guard of Pods has the path that its document has, not that of a template.
+func (b *builder) placeOf(g *guard) string {
+	if g.makes {
+		if p, err := fieldpath.ParsePattern(g.entry.Path); err == nil {
+			return orRoot(p)
+		}
+	}
+	return orRoot(b.at)
+}
+
 func (b *builder) parameter(g *guard, out *Permission) bool {
 	e := g.entry
 	switch {
 	case e.ParameterTreatment != "" && e.ParameterTreatment != v1alpha1.TreatmentSlashDelimitedPrefix:
-		b.errs = append(b.errs, g.fault("%s: parameter treatment %q is unknown: use %q or leave it out", orRoot(b.at), e.ParameterTreatment, v1alpha1.TreatmentSlashDelimitedPrefix))
+		b.errs = append(b.errs, g.fault("%s: parameter treatment %q is unknown: use %q or leave it out", b.placeOf(g), e.ParameterTreatment, v1alpha1.TreatmentSlashDelimitedPrefix))
 		return false
 	case e.ParameterTreatment != "" && e.ParameterExpression != "":
-		b.errs = append(b.errs, g.fault("%s: has a parameter treatment and an expression: keep one of them", orRoot(b.at)))
+		b.errs = append(b.errs, g.fault("%s: has a parameter treatment and an expression: keep one of them", b.placeOf(g)))
 		return false
 	case e.ParameterExpression != "":
 		program, err := parameterDialect.compile(e.ParameterExpression, cel.StringType)
 		if err != nil {
-			b.errs = append(b.errs, g.fault("%s: parameter %v", orRoot(b.at), err))
+			b.errs = append(b.errs, g.fault("%s: parameter %v", b.placeOf(g), err))
 			return false
 		}
 		out.expression, out.expressionText = program, e.ParameterExpression
@@ -121,13 +131,13 @@ func (b *builder) exclusion(g *guard, out *Permission) bool {
 		return true
 	}
 	if g.entry.Excluded {
-		b.errs = append(b.errs, g.fault("%s: is excluded always and under a condition: keep one of excluded and excludedWhen", orRoot(b.at)))
+		b.errs = append(b.errs, g.fault("%s: is excluded always and under a condition: keep one of excluded and excludedWhen", b.placeOf(g)))
 		return false
 	}
 	for _, expression := range append([]string{g.entry.ExcludedWhen}, g.also...) {
 		condition, err := newBarrierCondition(expression)
 		if err != nil {
-			b.errs = append(b.errs, g.fault("%s: excludedWhen %v", orRoot(b.at), err))
+			b.errs = append(b.errs, g.fault("%s: excludedWhen %v", b.placeOf(g), err))
 			return false
 		}
 		out.excludedWhen, out.names = append(out.excludedWhen, condition), append(out.names, condition.names...)

@@ -2,6 +2,7 @@ package load
 
 import (
 	"slices"
+	"strings"
 	"testing"
 
 	runtimeschema "k8s.io/apimachinery/pkg/runtime/schema"
@@ -149,5 +150,21 @@ func TestC8_NoVerbOfTheTemplatePassesADerivedBarrier(t *testing.T) {
 	if got := passingOf(t, gvk("apps", "v1", "Deployment"), "deployments", `{"spec":{"template":{"metadata":{"annotations":{"x":"a"}}}}}`,
 		`{"spec":{"template":{"metadata":{"annotations":{"x":"a","container.apparmor.security.beta.kubernetes.io/web":"unconfined"}}}}}`, profile, own); got != "[y w] [y]" {
 		t.Errorf("annotation: passed by %q", got)
+	}
+}
+
+// TestC8_AFaultOfABarrierOfPodsHasThePathOfItsDocument, not that of the first template.
+func TestC8_AFaultOfABarrierOfPodsHasThePathOfItsDocument(t *testing.T) {
+	catalogue, err := Catalogue(false)
+	if err != nil {
+		t.Fatal(err)
+	}
+	docs := schema.Documents{Topologies: []schema.Topology{workloadKinds(t)}, Permissions: catalogue}
+	more, errs := Decode("test", []byte(permissionSchema("a", "", "Pod", `{path: .spec.hostNetwork, verb: example.com/y, excludedWhen: 'self =='}`)))
+	if len(errs) > 0 {
+		t.Fatal(errs)
+	}
+	if _, errs = schema.Compile(docs.Append(more)); len(errs) != 1 || !strings.Contains(errs[0].Error(), `".spec.hostNetwork": excludedWhen`) {
+		t.Errorf("%v", errs)
 	}
 }

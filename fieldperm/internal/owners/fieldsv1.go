@@ -160,7 +160,7 @@ var nothing = smdpath.NewSet()
 // have. A short text may hold many paths of a thousand elements.
 const mostWeight = 32 << 20
 
-// A comparison of owners takes about ten times the memory that the paths weigh. A comparison that weighs more than lightWeight (bytes)
+// A comparison of owners takes several times the memory that the paths weigh. A comparison that weighs more than lightWeight (bytes)
 // waits for its share of mostMemory (bytes), which is for all comparisons of the process.
 const lightWeight, mostMemory = 256 << 10, 16 << 20
 
