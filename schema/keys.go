@@ -22,7 +22,7 @@ func (o *overlay) singleOut(name string) *overlay {
 		if own.guard != nil && prefix.guard != nil && prefix.holdsBeside(own) {
 			out.general = slices.Concat(out.general, []*guard{prefix.guard})
 		}
-		out.general = slices.Concat(out.general, own.general)
+		out.general, out.podGuards = slices.Concat(out.general, own.general), prefix.podGuards.and(own.podGuards)
 		if own.freed {
 			out.pods = own.pods
 		}
@@ -31,7 +31,7 @@ func (o *overlay) singleOut(name string) *overlay {
 		return &out
 	}
 	m := merge(&out, o.any, true)
-	m.guard, m.written = out.guard, out.written
+	m.guard, m.written, m.podGuards = out.guard, out.written, o.any.podGuards.and(out.podGuards)
 	m.general = slices.Concat(o.any.general, []*guard{o.any.guard}, out.general)
 	return m
 }

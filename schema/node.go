@@ -171,13 +171,16 @@ func (m *Map) Child(key string) *Node {
 	if n, ok := m.keys[key]; ok {
 		return n
 	}
+	if n := m.spelled(key); n != nil {
+		return n
+	}
 	if i := strings.IndexByte(key, '/'); i >= 0 && m.keys != nil {
 		if n, ok := m.keys[key[:i+1]]; ok {
 			return n
 		}
-	}
-	if n := m.spelled(key); n != nil {
-		return n
+		if n := m.spelled(key[:i+1]); n != nil {
+			return n
+		}
 	}
 	if m.value != nil {
 		return m.value
@@ -223,14 +226,19 @@ func (m *Map) Lookup(key []byte) (child *Node, field bool) {
 	if n, ok := m.keys[string(key)]; ok {
 		return n, false
 	}
+	if len(m.spellings) > 0 {
+		if n := m.spelled(string(key)); n != nil {
+			return n, false
+		}
+	}
 	if i := bytes.IndexByte(key, '/'); i >= 0 && m.keys != nil {
 		if n, ok := m.keys[string(key[:i+1])]; ok {
 			return n, false
 		}
-	}
-	if len(m.spellings) > 0 {
-		if n := m.spelled(string(key)); n != nil {
-			return n, false
+		if len(m.spellings) > 0 {
+			if n := m.spelled(string(key[:i+1])); n != nil {
+				return n, false
+			}
 		}
 	}
 	if m.value != nil {

@@ -263,8 +263,8 @@ func (o *overlay) items() *overlay {
 }
 
 // merge lays outer over inner. Per node the guard of the higher standing counts. If they are equal outer counts, because the entry of a
-// field takes precedence over that of its type. ofKey means that outer is about one key, and inner about others too: then a barrier of outer counts
-// whatever the standing of inner, because it is more specific.
+// field takes precedence over that of its type. ofKey means that outer is about one key, and inner about others too: then a barrier of outer holds
+// beside an inner guard of a higher standing, because it is more specific.
 func merge(outer, inner *overlay, ofKey bool) *overlay {
 	if outer == nil {
 		return inner
@@ -278,7 +278,10 @@ func merge(outer, inner *overlay, ofKey bool) *overlay {
 	m.emitter, m.included = cmp.Or(outer.emitter, inner.emitter), cmp.Or(outer.included, inner.included)
 	switch {
 	case inner.guard == nil:
-	case m.guard == nil || inner.guard.standing() > m.guard.standing() && !(ofKey && m.guard.bars()):
+	case m.guard == nil || inner.guard.standing() > m.guard.standing():
+		if ofKey && m.guard != nil && m.guard.bars() {
+			m.derived = append(m.derived, []*guard{m.guard})
+		}
 		m.settle(inner.guard, m.guard)
 	default:
 		m.settle(m.guard, inner.guard)

@@ -63,6 +63,12 @@ func newBarrierCondition(expression string) (barrierCondition, error) {
 	}, nil
 }
 
+// mayHold reports whether the condition is true of a value, or cannot be evaluated. Then it counts as true.
+func (c *barrierCondition) mayHold(value any) bool {
+	holds, err := evalBool(context.Background(), c.program, map[string]any{valueVariable: value, oldValueVariable: nil})
+	return err != nil || holds
+}
+
 const (
 	valueVariable    = "self"
 	oldValueVariable = "oldSelf"

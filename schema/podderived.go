@@ -217,18 +217,48 @@ func (d derivation) mayBeSeen(depth int, excluded bool, conditions []barrierCond
 // seenBy returns the uses of a condition at a place on the way to the field that may notice the field. A condition that uses no value holds always,
 // or never.
 func (d derivation) seenBy(depth int, c barrierCondition) []use {
-	if len(c.uses) == 0 {
+	isNewItem := d.isItem && depth == d.item()
+	switch {
+	case len(c.uses) == 0:
 		return []use{{}}
+	case (isNewItem || !d.isAnywhere()) && !d.isThere(depth, nil) && c.mayHold(d.around(depth)):
+		return c.uses // The value comes into being with the field, and the condition holds because of what it lacks.
 	}
-	below := d.field[depth:]
-	isThere := depth <= 1 || d.field[depth-1].Any && (!d.isItem || depth != d.item())
 	var out []use
 	for _, u := range c.uses {
-		if u.sees(below, d.isItem, isThere) {
+		if !(u.exists && (d.isThere(depth, u.path) || isNewItem && len(u.path) == 0)) && u.sees(d.field[depth:], d.isItem) {
 			out = append(out, u)
 		}
 	}
 	return out
+}
+
+// around returns a value at a place on the way to the field that has nothing but what the field is in.
+func (d derivation) around(depth int) any {
+	var value any = map[string]any{}
+	for i := len(d.field) - 2; i >= depth; i-- {
+		if d.field[i].Any {
+			value = []any{value}
+		} else {
+			value = map[string]any{d.field[i].Name: value}
+		}
+	}
+	return value
+}
+
+// isThere reports whether what is at a path below a place on the way to the field is there whether the field is or not: it is a part of a Pod, an
+// item that is not new, or the field is derived from something in it.
+func (d derivation) isThere(depth int, path fieldpath.Pattern) bool {
+	at := slices.Concat(d.field[:depth], path)
+	isPrefix := len(at) <= len(d.from) && meets(at, d.from)
+	isItem := len(at) <= len(d.field) && meets(at, d.field) && at[len(at)-1].Any && (!d.isItem || len(at) != d.item())
+	return len(at) <= 1 || isPrefix || isItem
+}
+
+// isAnywhere reports whether admission gives the field to every Pod, whether a template has the other field or not: the volume of a token. Templates
+// cannot tell, so that a condition is evaluated as if there were none.
+func (d derivation) isAnywhere() bool {
+	return d.isItem && slices.ContainsFunc(d.field, func(e fieldpath.Element) bool { return e.Name == "volumes" || e.Name == "volumeMounts" })
 }
 
 // readsOnly reports whether the conditions of a barrier read nothing but some fields of its value.

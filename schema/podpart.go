@@ -241,14 +241,13 @@ func (n *Node) fork(onPods, passing []*Permission) {
 // general to specific. A change of the node needs the last barrier, or what passes it, besides what it needs without. If the node has its verb,
 // that is a barrier too, as in fork.
 func (n *Node) derive(chain []*Permission) {
-	barriers := slices.DeleteFunc(slices.Clone(chain), func(p *Permission) bool { return !p.MayBar() })
-	if len(barriers) == 0 {
-		return
-	}
 	if n.trees == nil {
 		n.trees = [][]*Permission{n.permissions}
 	}
-	n.trees[0], _ = barred(n.trees[0], barriers[len(barriers)-1])
+	barriers := slices.DeleteFunc(slices.Clone(chain), func(p *Permission) bool { return !p.MayBar() })
+	if len(barriers) > 0 {
+		n.trees[0], _ = barred(n.trees[0], barriers[len(barriers)-1])
+	}
 	// What passes the barriers does so in this chain only. Verbs of the template, also those below the node, do not.
 	n.derived, n.permissions = append(n.derived, chain), joined(n.permissions, barriers)
 }

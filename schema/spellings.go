@@ -1,6 +1,8 @@
 package schema
 
 import (
+	"slices"
+
 	smd "sigs.k8s.io/structured-merge-diff/v6/schema"
 
 	"github.com/fieldperm/fieldperm/schema/fieldpath"
@@ -9,13 +11,16 @@ import (
 // Programs that decode an object may ignore the case of the names of its fields. An entry for one spelling of a name lifts no barrier of an entry for
 // another one, and neither does an entry for all names: where an object keeps unknown fields, nobody knows whether it is a struct or a map.
 
+// mostSpellings is how many spellings of one name may have entries. Each has the barriers of the others.
+const mostSpellings = 8
+
 // folds reports whether a name in an object counts in every case. In templates of custom resources it does so also where the values have a type,
 // because such a type says nothing about names. Where the catalogue has an entry for all names, they are keys of a map, such as labels.
 func (b *builder) folds(m *smd.Map, o *overlay, p place) bool {
 	if !hasValues(m) || o.items() != nil && o.any.catalogued {
 		return false
 	}
-	return b.isUnknown(m.ElementType) || b.topology.JSON && o != nil && len(o.fields) > 0 && (p.inPod || o.leadsToPods())
+	return b.isUnknown(m.ElementType) || b.topology.JSON && o != nil && o.any == nil && len(o.fields) > 0 && (p.inPod || o.leadsToPods())
 }
 
 // leadsToPods reports whether something at or below the overlay becomes a part of Pods.
@@ -49,11 +54,12 @@ func (o *overlay) spellings(folds bool) map[string][]string {
 
 // otherwise returns the verbs of the other spellings of a name, nil for none. alike is the result of spellings.
 func (o *overlay) otherwise(name string, alike map[string][]string) *overlay {
-	if len(alike) == 0 {
+	names := alike[foldName(name)]
+	if len(names) > mostSpellings {
 		return nil
 	}
 	var out *overlay
-	for _, other := range alike[foldName(name)] {
+	for _, other := range names {
 		if other != name {
 			out = out.bearing(o.fields[other].beside())
 		}
@@ -61,24 +67,21 @@ func (o *overlay) otherwise(name string, alike map[string][]string) *overlay {
 	return out
 }
 
-// beside returns what becomes a part of Pods, and the verbs, at and below an overlay as those of a line of their own, like that of Pods: its barriers, which may be those of sets, hold
-// beside everything that is said about another name. It returns nil if there are none.
+// beside returns what becomes a part of Pods, and the verbs, at and below an overlay in lines of their own that end there: its barriers, which may be
+// those of sets, hold beside everything that is said about another name, and no verb of another name passes them. It returns nil if there are none.
 func (o *overlay) beside() *overlay {
 	if o == nil {
 		return nil
 	}
-	out := &overlay{pod: o.pod, podGuards: podGuards{derived: o.derived}, any: o.any.beside()}
-	for _, g := range append(o.general[:len(o.general):len(o.general)], o.guard) {
-		if g != nil && g.entry.Verb != "" {
-			out.pods = append(out.pods, g.lend(""))
+	out := &overlay{pod: o.pod, podGuards: podGuards{derived: slices.Clone(o.derived)}, any: o.any.beside()}
+	for _, chain := range [][]*guard{append(slices.Clone(o.general), o.guard), o.pods} {
+		chain = slices.DeleteFunc(slices.Clone(chain), func(g *guard) bool { return g == nil || g.entry.Verb == "" })
+		for i, g := range chain {
+			chain[i] = g.lend("")
 		}
-	}
-	switch {
-	case len(out.pods) == 0:
-		out.pods = o.pods
-	case len(o.pods) > 0:
-		// The verbs of the template do not pass the barriers of Pods, so these have a line that ends.
-		out.derived = append(out.derived[:len(out.derived):len(out.derived)], o.pods)
+		if len(chain) > 0 {
+			out.derived = append(out.derived, chain)
+		}
 	}
 	for name, below := range o.fields {
 		if verbs := below.beside(); verbs != nil {
@@ -88,7 +91,7 @@ func (o *overlay) beside() *overlay {
 			out.fields[name] = verbs
 		}
 	}
-	if out.pod == NoPod && out.any == nil && len(out.pods)+len(out.derived)+len(out.fields) == 0 {
+	if out.pod == NoPod && out.any == nil && len(out.derived)+len(out.fields) == 0 {
 		return nil
 	}
 	return out
@@ -99,9 +102,20 @@ func (o *overlay) beside() *overlay {
 func (b *builder) spell(m *Map, atom *smd.Map, o *overlay, alike map[string][]string, p place) {
 	for _, folded := range sortedKeys(alike) {
 		names := alike[folded]
+		if len(names) > mostSpellings {
+			for _, g := range o.fields[names[mostSpellings]].guards() {
+				b.errs = append(b.errs, g.fault("%s: %q has more than %d spellings: leave some out", orRoot(b.at), names[mostSpellings], mostSpellings))
+			}
+			continue
+		}
 		var n *Node
 		switch key := m.keys[names[0]]; {
 		case o.any != nil:
+			// A key has the verbs of its prefix before those of all keys.
+			others := o.any
+			if prefix := o.prefixOf(names[0]); prefix != nil {
+				others = merge(prefix, o.any, true)
+			}
 			var own *overlay
 			for _, name := range names {
 				own = own.bearing(o.fields[name].beside())
@@ -109,7 +123,7 @@ func (b *builder) spell(m *Map, atom *smd.Map, o *overlay, alike map[string][]st
 			if own == nil {
 				continue
 			}
-			n = b.below(fieldpath.Element{Name: names[0]}, atom.ElementType, o.any.bearing(own), nil, p)
+			n = b.below(fieldpath.Element{Name: names[0]}, atom.ElementType, others.bearing(own), nil, p)
 		case key != nil:
 			n = key
 		default:

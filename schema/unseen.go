@@ -16,6 +16,8 @@ type unseen struct {
 	from fieldpath.Pattern
 	// with is another field from which it is derived, without which it is not; nil for none.
 	with fieldpath.Pattern
+	// overwrites means that the API server also writes a value that a template shows.
+	overwrites bool
 	// uses are what the conditions use of the derived field, or of what it is in.
 	uses []use
 }
@@ -29,7 +31,7 @@ func (g *guard) unseenAt(at fieldpath.Pattern) []unseen {
 	var out []unseen
 	for _, d := range derivations() {
 		// Of two names for one field Misread knows.
-		if d.isAlias || !meets(at, d.field) {
+		if d.isAlias || d.isAnywhere() || !meets(at, d.field) {
 			continue
 		}
 		var uses []use
@@ -41,11 +43,14 @@ func (g *guard) unseenAt(at fieldpath.Pattern) []unseen {
 			}
 		}
 		if len(uses) > 0 {
-			out = append(out, unseen{d.from, d.with, uses})
+			out = append(out, unseen{d.from, d.with, isTopology(d), uses})
 		}
 	}
 	return out
 }
+
+// isTopology reports whether the field is a label that the API server takes from the node.
+func isTopology(d derivation) bool { return d.field[0].Name == string(PodMetadata) }
 
 // meets reports whether one of two paths may lead to the other.
 func meets(a, b fieldpath.Pattern) bool {
@@ -74,7 +79,7 @@ func (k *Kind) Templates(objects ...any) *Templates {
 // the decoded value of the node of the permission. What it shows stays, because the API server adds only what is absent.
 func (t *Templates) Hide(p *Permission, value any) bool {
 	return slices.ContainsFunc(p.unseen, func(u unseen) bool {
-		return slices.ContainsFunc(u.uses, func(used use) bool { return !used.isShown(value) }) && t.have(u.from) && t.have(u.with)
+		return slices.ContainsFunc(u.uses, func(used use) bool { return u.overwrites || !used.isShown(value) }) && t.have(u.from) && t.have(u.with)
 	})
 }
 

@@ -97,11 +97,8 @@ func stepOf(call celast.CallExpr, e celast.NavigableExpr) (fieldpath.Element, bo
 }
 
 // sees reports whether the use may notice that a field appears or changes. isItem means that the item of the innermost list that the field is in may
-// appear too. isThere means that the value itself is there whether the field is or not.
-func (u use) sees(field fieldpath.Pattern, isItem, isThere bool) bool {
-	if u.exists && len(u.path) == 0 && isThere {
-		return false
-	}
+// appear too.
+func (u use) sees(field fieldpath.Pattern, isItem bool) bool {
 	for i := range min(len(u.path), len(field)) {
 		if a, b := u.path[i], field[i]; !a.Any && !b.Any && !isSameKey(a.Name, b.Name) {
 			return false

@@ -99,3 +99,79 @@ func TestC2_AVerbOfAllKeysKeepsBarriersBelowOneKey(t *testing.T) {
 		t.Errorf("a field of a value: %q", got)
 	}
 }
+
+// TestC2_NoVerbOfAnotherSpellingPassesABarrier: an entry of another document for one spelling gives no power over another one.
+func TestC2_NoVerbOfAnotherSpellingPassesABarrier(t *testing.T) {
+	free := runner("{type: object, " + withKey + ", " + keepUnknown + "}")
+	old, new := `{"spec":{"template":{"spec":{"hostNetwork":false}}}}`, `{"spec":{"template":{"spec":{"hostNetwork":true}}}}`
+	other := permissionSchema("b", "example.com", "Runner", `{path: '.spec.template.spec.HostNetwork', verb: example.com/w}`)
+	if got := passingOf(t, runnerKind, "runners", old, new, free, podNetwork, other); got != "[y]" {
+		t.Errorf("a PermissionSchema: %s", got)
+	}
+	for _, at := range []string{".spec.template.spec.Containers[*].image", ".spec.template.spec.containers[*].Image"} {
+		image := permissionSchema("a", "", "Pod", `{path: '.spec.containers[*].image', verb: example.com/y, excluded: true}`)
+		typed := runner("{type: object, " + withKey + ", properties: {spec: {type: object, " + keepUnknown + ", properties: {containers: {type: array, x-kubernetes-list-type: map, x-kubernetes-list-map-keys: [name], items: {type: object, " + keepUnknown + ", required: [name], properties: {name: {type: string}, image: {type: string}}}}}}}}")
+		of := func(image string) string {
+			return `{"spec":{"template":{"spec":{"containers":[{"name":"a","image":"` + image + `"}]}}}}`
+		}
+		if got := passingOf(t, runnerKind, "runners", of("b"), of("c"), typed, image, permissionSchema("b", "example.com", "Runner", `{path: '`+at+`', verb: example.com/w}`)); got != "[y]" {
+			t.Errorf("%s, a field that the type declares: %s", at, got)
+		}
+	}
+	author := runnerWith(free, `{"path":".spec.template.spec.HostNetwork","verb":"example.com/w"}`)
+	if got := passingOf(t, runnerKind, "runners", old, new, author, podNetwork); got != "[y]" {
+		t.Errorf("the author of the definition: %s", got)
+	}
+}
+
+func TestC2_TheAuthorsBarrierLeavesThatOfTheAdministrator(t *testing.T) {
+	admin := permissionSchema("b", "example.com", "Vault", `{path: '.spec.items[*].secret', verb: example.com/w, excluded: true}`)
+	for _, how := range []string{`"excluded":true`, `"excludedWhen":"false"`} {
+		def := strings.Replace(vaults("v1"), "metadata: {name: vaults.example.com}", `metadata: {name: vaults.example.com, annotations: {fieldperm.dev/permission-verbs: '{"v1":[{"path":".spec.items[\"x\"].secret","verb":"example.com/y",`+how+`}]}'}}`, 1)
+		got := passingOf(t, vaultKind, "vaults", `{"spec":{"items":{"x":{"secret":"a"}}}}`, `{"spec":{"items":{"x":{"secret":"b"}}}}`, def, admin)
+		if got == "[y]" || got == "[w y]" {
+			t.Errorf("%s: y passes without w: %s", how, got)
+		}
+	}
+}
+
+// TestC2_ANameHasFewSpellings: each spelling has the barriers of the others.
+func TestC2_ANameHasFewSpellings(t *testing.T) {
+	for n, want := range map[int]string{8: "", 9: `has more than 8 spellings: leave some out`} {
+		var paths []string
+		for i := range n {
+			paths = append(paths, ".spec."+strings.ToUpper("abcdefghi"[:i])+"abcdefghi"[i:])
+		}
+		_, errs := compileFragments(t, annotatedVaults(unknownVaults(), paths...))
+		if len(errs) > 0 != (want != "") || want != "" && !strings.Contains(errs[0].Error(), want) {
+			t.Errorf("%d spellings: %v", n, errs)
+		}
+	}
+}
+
+func TestC2_APrefixKeepsTheBarriersOfOtherSpellings(t *testing.T) {
+	key := permissionSchema("a", "example.com", "Vault", `{path: '.spec["a/secret"]', verb: example.com/y, excluded: true}`)
+	prefix := permissionSchema("b", "example.com", "Vault", `{path: '.spec["a/"]', verb: example.com/w}`)
+	old, new := `{"spec":{"z":1}}`, `{"spec":{"z":1,"a/Secret":"b"}}`
+	if got := passingOf(t, vaultKind, "vaults", old, new, unknownVaults(), key); got != "[y]" {
+		t.Errorf("alone: %q", got)
+	}
+	if got := passingOf(t, vaultKind, "vaults", old, new, unknownVaults(), key, prefix); got != "[y]" {
+		t.Errorf("with a prefix: %q", got)
+	}
+	barred := permissionSchema("a", "example.com", "Vault", `{path: '.spec["a/"]', verb: example.com/y, excluded: true}`)
+	if got := passingOf(t, vaultKind, "vaults", old, `{"spec":{"z":1,"A/secret":"b"}}`, unknownVaults(), barred); got != "[y]" {
+		t.Errorf("a prefix in another spelling: %q", got)
+	}
+}
+
+// TestC2_KeysOfMapsThatLeadToPodsAreExact: API servers keep two keys of a map that differ in case.
+func TestC2_KeysOfMapsThatLeadToPodsAreExact(t *testing.T) {
+	const pool = `{type: object, properties: {size: {type: integer}, template: {type: object, x-kubernetes-preserve-unknown-fields: true}}}`
+	definition := strings.Replace(runner("{type: object, "+keepUnknown+"}"), "name: {type: string}", "pools: {type: object, additionalProperties: "+pool+"}", 1)
+	const old, new = `{"spec":{"pools":{"Web":{"size":1}}}}`, `{"spec":{"pools":{"Web":{"size":2}}}}`
+	barred := permissionSchema("a", "example.com", "Runner", `{path: '.spec.pools[*].template', include: podTemplate}, {path: '.spec.pools["web"]', verb: example.com/web, excluded: true}`)
+	if got := passingOf(t, runnerKind, "runners", old, new, definition, barred); got != "" {
+		t.Errorf("the barrier of another key: %q", got)
+	}
+}
