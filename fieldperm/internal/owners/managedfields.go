@@ -45,7 +45,7 @@ type managedEntry struct {
 	raw    rawjson.Value
 	fields *smdpath.Set
 	faulty bool
-	// decoder is that of all entries of the list.
+	// decoder is that of all entries of the list, nil for an entry that is read alone.
 	decoder *decoder
 }
 
@@ -61,10 +61,11 @@ func readManagedFields(v rawjson.Value) (*managedFields, bool) {
 		return nil, false
 	}
 	for i := v.Items(); i.Next(); {
-		entry, ok := readManagedEntry(i.Value(), by)
+		entry, ok := readManagedEntry(i.Value())
 		if !ok {
 			return nil, false
 		}
+		entry.decoder = by
 		if entry.operation == operationUpdate {
 			m.updates++
 		}
@@ -77,8 +78,8 @@ func readManagedFields(v rawjson.Value) (*managedFields, bool) {
 	return m, true
 }
 
-func readManagedEntry(item rawjson.Value, by *decoder) (managedEntry, bool) {
-	e := managedEntry{decoder: by}
+func readManagedEntry(item rawjson.Value) (managedEntry, bool) {
+	var e managedEntry
 	members, ok := entryMembers(item)
 	if !ok {
 		return e, false
@@ -147,6 +148,9 @@ func entryMembers(item rawjson.Value) (members [entrySize]rawjson.Value, ok bool
 func (e *managedEntry) set() *smdpath.Set {
 	if e.fields == nil {
 		e.fields = smdpath.NewSet()
+		if e.decoder == nil {
+			e.decoder = &decoder{}
+		}
 		if !e.raw.IsAbsent() && !e.decoder.decode(e.fields, e.raw) {
 			e.fields, e.faulty = smdpath.NewSet(), true
 		}

@@ -24,7 +24,7 @@ func chargeManagedFields(d *walk.Differ) {
 		return
 	}
 	if touched, only := onlyOneTime(d); only {
-		switch e, ok := readManagedEntry(touched, &decoder{}); {
+		switch e, ok := readManagedEntry(touched); {
 		case !ok:
 		case e.isAged():
 			chargeAnyOwner(d)
