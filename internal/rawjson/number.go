@@ -114,7 +114,7 @@ func normalInt(normal []byte) (int64, bool) {
 		return 0, false
 	}
 	var room room
-	text := append(room[:0], digits...)
+	text := room[:copy(room[:], digits)]
 	for range power {
 		text = append(text, '0')
 	}
