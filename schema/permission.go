@@ -63,8 +63,11 @@ func newBarrierCondition(expression string) (barrierCondition, error) {
 	}, nil
 }
 
-// mayHold reports whether the condition is true of a value, or cannot be evaluated. Then it counts as true.
+// mayHold reports whether the condition is true of a value, or cannot be evaluated. Then it counts as true. A faulty condition has no program.
 func (c *barrierCondition) mayHold(value any) bool {
+	if c.program == nil {
+		return true
+	}
 	holds, err := evalBool(context.Background(), c.program, map[string]any{valueVariable: value, oldValueVariable: nil})
 	return err != nil || holds
 }

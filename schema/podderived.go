@@ -88,15 +88,12 @@ func (o *overlay) onDerived() *overlay {
 				}
 			}
 			at := out.at(d.from)
-			switch {
-			case !d.isItem:
-				at.derives(chain)
-			default:
+			if d.isItem {
 				// A verb for a part of the item passes no barrier of the item, as on Pods (D2).
 				at.derives(chain[:ofItem+1])
-				if last > ofItem {
-					at.derives(chain)
-				}
+			}
+			if !d.isItem || last > ofItem {
+				at.derives(chain)
 			}
 		}
 	}
@@ -250,9 +247,12 @@ func (d derivation) around(depth int) any {
 // item that is not new, or the field is derived from something in it.
 func (d derivation) isThere(depth int, path fieldpath.Pattern) bool {
 	at := slices.Concat(d.field[:depth], path)
+	if len(at) <= 1 {
+		return true
+	}
 	isPrefix := len(at) <= len(d.from) && meets(at, d.from)
 	isItem := len(at) <= len(d.field) && meets(at, d.field) && at[len(at)-1].Any && (!d.isItem || len(at) != d.item())
-	return len(at) <= 1 || isPrefix || isItem
+	return isPrefix || isItem
 }
 
 // isAnywhere reports whether admission gives the field to every Pod, whether a template has the other field or not: the volume of a token. Templates

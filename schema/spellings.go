@@ -75,12 +75,14 @@ func (o *overlay) beside() *overlay {
 	}
 	out := &overlay{pod: o.pod, podGuards: podGuards{derived: slices.Clone(o.derived)}, any: o.any.beside()}
 	for _, chain := range [][]*guard{append(slices.Clone(o.general), o.guard), o.pods} {
-		chain = slices.DeleteFunc(slices.Clone(chain), func(g *guard) bool { return g == nil || g.entry.Verb == "" })
-		for i, g := range chain {
-			chain[i] = g.lend("")
+		var line []*guard
+		for _, g := range chain {
+			if g != nil && g.entry.Verb != "" {
+				line = append(line, g.lend(""))
+			}
 		}
-		if len(chain) > 0 {
-			out.derived = append(out.derived, chain)
+		if len(line) > 0 {
+			out.derived = append(out.derived, line)
 		}
 	}
 	for name, below := range o.fields {
@@ -103,8 +105,11 @@ func (b *builder) spell(m *Map, atom *smd.Map, o *overlay, alike map[string][]st
 	for _, folded := range sortedKeys(alike) {
 		names := alike[folded]
 		if len(names) > mostSpellings {
-			for _, g := range o.fields[names[mostSpellings]].guards() {
-				b.errs = append(b.errs, g.fault("%s: %q has more than %d spellings: leave some out", orRoot(b.at), names[mostSpellings], mostSpellings))
+			// An overlay without guards only notes a document.
+			for _, name := range names {
+				if all := o.fields[name].guards(); len(all) > 0 {
+					b.errs = append(b.errs, all[0].fault("%s: %q has more than %d spellings: leave some out", orRoot(b.at), name, mostSpellings))
+				}
 			}
 			continue
 		}

@@ -12,18 +12,28 @@ import (
 	"github.com/fieldperm/fieldperm/schema"
 )
 
-// isBarred reports whether a change of an object needs the verb of a barrier.
-func isBarred(t *testing.T, s *schema.Schema, kind runtimeschema.GroupVersionKind, old, new string) bool {
+// behindBarriers returns what a change of an object needs because of barriers, of schemas and of sets. old is "" for a new object.
+func behindBarriers(t *testing.T, s *schema.Schema, kind runtimeschema.GroupVersionKind, sets schema.VerbSet, old, new string) []change.Requirement {
 	t.Helper()
 	k, err := s.Kind(kind)
 	if err != nil {
 		t.Fatal(err)
 	}
-	required, err := fieldperm.Diff(t.Context(), []byte(old), []byte(new), k, nil)
+	var before []byte
+	if old != "" {
+		before = []byte(old)
+	}
+	required, err := fieldperm.Diff(t.Context(), before, []byte(new), k, sets)
 	if err != nil {
 		t.Fatal(err)
 	}
-	return slices.ContainsFunc(required, func(r change.Requirement) bool { return r.Barred() })
+	return slices.DeleteFunc(required, func(r change.Requirement) bool { return !r.Barred() })
+}
+
+// isBarred reports whether a change of an object needs the verb of a barrier.
+func isBarred(t *testing.T, s *schema.Schema, kind runtimeschema.GroupVersionKind, old, new string) bool {
+	t.Helper()
+	return len(behindBarriers(t, s, kind, nil, old, new)) > 0
 }
 
 // inBothOrders calls test with the names of two documents, because the later name wins where two documents say the same.

@@ -36,16 +36,10 @@ func TestC8_AConditionNoticesWhatADerivedValueLacks(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			s := compileWorkloads(t, permissionSchema("a", "", "Pod", `{path: '`+c.path+`', verb: example.com/x, excludedWhen: "`+c.when+`"}`))
-			template := func(part string) string {
-				if part == "" {
-					return ""
-				}
-				return `{"spec":{"template":` + part + `}}`
-			}
 			if got := allows(t, s, gvk("", "v1", "Pod"), c.oldPod, c.pod, "granular:none"); got != c.want {
 				t.Errorf("the Pod: allowed %t", got)
 			}
-			if got := allows(t, s, gvk("apps", "v1", "Deployment"), template(c.oldTemplate), template(c.template), "granular:none"); got != c.want {
+			if got := allows(t, s, gvk("apps", "v1", "Deployment"), inDeployment(c.oldTemplate), inDeployment(c.template), "granular:none"); got != c.want {
 				t.Errorf("the Deployment: allowed %t", got)
 			}
 		})

@@ -8,26 +8,15 @@ import (
 
 	runtimeschema "k8s.io/apimachinery/pkg/runtime/schema"
 
-	"github.com/fieldperm/fieldperm/fieldperm"
 	"github.com/fieldperm/fieldperm/schema"
 )
 
 // passing returns the verbs that pass each barrier of a change, of schemas and of sets, sorted and without their prefixes.
 func passing(t *testing.T, s *schema.Schema, kind runtimeschema.GroupVersionKind, sets schema.VerbSet, old, new string) string {
 	t.Helper()
-	k, err := s.Kind(kind)
-	if err != nil {
-		t.Fatal(err)
-	}
-	required, err := fieldperm.Diff(t.Context(), []byte(old), []byte(new), k, sets)
-	if err != nil {
-		t.Fatal(err)
-	}
 	var out []string
-	for i := range required {
-		if required[i].Barred() {
-			out = append(out, strings.NewReplacer("granular:", "", "example.com/", "").Replace(fmt.Sprint(required[i].Candidates())))
-		}
+	for _, r := range behindBarriers(t, s, kind, sets, old, new) {
+		out = append(out, strings.NewReplacer("granular:", "", "example.com/", "").Replace(fmt.Sprint(r.Candidates())))
 	}
 	slices.Sort(out)
 	return strings.Join(out, " ")

@@ -53,13 +53,13 @@ type managedEntry struct {
 // entry of a manager does not change, its FieldsV1 need not be understood (see changedManagers).
 func readManagedFields(v rawjson.Value) (*managedFields, bool) {
 	m := &managedFields{of: map[manager][]int{}}
-	by := &decoder{}
 	if v.IsAbsent() || v.Kind() == rawjson.Null {
 		return m, true
 	}
 	if !v.IsList() {
 		return nil, false
 	}
+	by := &decoder{}
 	for i := v.Items(); i.Next(); {
 		entry, ok := readManagedEntry(i.Value())
 		if !ok {
