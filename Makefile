@@ -66,8 +66,8 @@ test-unit: ## The tests that need no control plane, with the race detector where
 test-integration: build controlplane ## The tests against the real control plane.
 	@# Servers start and tests wait: three packages at a time keep two processors busy. The longest are first, so that none runs alone at the
 	@# end. make test-unit runs the other tests of these packages, and make lint go vet.
-	@status=0; FIELDPERM_BIN=$(BIN) go -C examples/operator test -count=1 -vet=off -timeout 20m ./website/... & website=$$!; \
-	go test -tags integration -count=1 -vet=off -p 3 -timeout 30m -run '^($(INTEGRATION_TESTS))$$' \
+	@export FIELDPERM_BIN=$(BIN); status=0; go -C examples/operator test -count=1 -vet=off -timeout 20m ./website/... & website=$$!; \
+	go test -tags integration -count=1 -vet=off -p 3 -timeout 45m -run '^($(INTEGRATION_TESTS))$$' \
 	  $(LONGEST) $(filter-out $(LONGEST),$(INTEGRATION)) || status=1; \
 	wait $$website || status=1; exit $$status
 

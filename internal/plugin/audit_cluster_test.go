@@ -250,7 +250,7 @@ func TestCluster_AuditOfAClusterWithoutFieldperm(t *testing.T) {
 
 // TestCluster_AuditBelievesAProof: where fieldperm is enforced, a holder of the marker is let in, and the audit reports nothing.
 func TestCluster_AuditBelievesAProof(t *testing.T) {
-	bin, err := e2e.Build(t.Context())
+	bin, err := e2e.Build()
 	must(t, err)
 	s, err := stack.Start(t.Context(), stack.Config{Bin: bin})
 	must(t, err)

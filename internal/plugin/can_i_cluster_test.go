@@ -115,7 +115,7 @@ type canIScene struct {
 
 func newCanIScene(t *testing.T, random *rand.Rand) *canIScene {
 	t.Helper()
-	bin, err := e2e.Build(t.Context())
+	bin, err := e2e.Build()
 	must(t, err)
 	s, err := stack.Start(t.Context(), stack.Config{Bin: bin, Arguments: []string{"--decision-cache-ttl=500ms"}})
 	must(t, err)

@@ -36,7 +36,7 @@ const schemaReaders = `
 
 func newDiffPlane(t *testing.T) *diffPlane {
 	t.Helper()
-	bin, err := e2e.Build(t.Context())
+	bin, err := e2e.Build()
 	must(t, err)
 	// Grants and what takes their place are asked about one after the other, so that no decision may be kept.
 	s, err := stack.Start(t.Context(), stack.Config{

@@ -78,7 +78,7 @@ func TestCluster_StatusOfFieldpermInTheCluster(t *testing.T) {
 	if address == "" {
 		t.Skip("this machine has no address that endpoints may have")
 	}
-	bin, err := e2e.Build(t.Context())
+	bin, err := e2e.Build()
 	must(t, err)
 	s, err := stack.Start(t.Context(), stack.Config{
 		Bin: bin, Topology: stack.REST, Address: address, Arguments: []string{"--bind-address", "0.0.0.0"}, UnauthorizedTTL: 1, AuthorizedTTL: 1,

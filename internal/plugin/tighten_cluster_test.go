@@ -235,7 +235,7 @@ func TestCluster_TightenAppliesAndUndoes(t *testing.T) {
 // TestCluster_TightenWithFieldperm: with fieldperm the second step needs no force. The subject still makes the writes of the evidence and
 // no others, until --undo.
 func TestCluster_TightenWithFieldperm(t *testing.T) {
-	bin, err := e2e.Build(t.Context())
+	bin, err := e2e.Build()
 	must(t, err)
 	s, err := stack.Start(t.Context(), stack.Config{Bin: bin, Audit: true})
 	must(t, err)

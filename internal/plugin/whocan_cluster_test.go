@@ -80,7 +80,7 @@ type whoCanPlane struct {
 
 func newWhoCanPlane(t *testing.T) *whoCanPlane {
 	t.Helper()
-	bin, err := e2e.Build(t.Context())
+	bin, err := e2e.Build()
 	must(t, err)
 	s, err := stack.Start(t.Context(), stack.Config{Bin: bin})
 	must(t, err)

@@ -56,7 +56,7 @@ func whyOf(t *testing.T, u *cluster.User, text string, args ...string) (code int
 
 // TestCluster_WhyOfRealRefusals: each message is one of kubectl and the real API server. Where a grant is shown, it lifts the refusal.
 func TestCluster_WhyOfRealRefusals(t *testing.T) {
-	bin, err := e2e.Build(t.Context())
+	bin, err := e2e.Build()
 	must(t, err)
 	s, err := stack.Start(t.Context(), stack.Config{Bin: bin, Audit: true, UnauthorizedTTL: 1, AuthorizedTTL: 1, Arguments: []string{"--decision-cache-ttl", "0s"}})
 	must(t, err)

@@ -55,7 +55,7 @@ const (
 // start starts all three. fieldperm lets granular users in to the group if named is true.
 func start(t *testing.T, named bool) *plane {
 	t.Helper()
-	bin, err := e2e.Build(t.Context())
+	bin, err := e2e.Build()
 	must(t, err)
 	arguments := []string{"--decision-cache-ttl=500ms"}
 	if named {

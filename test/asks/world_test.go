@@ -72,7 +72,7 @@ type world struct {
 
 func newWorld(t *testing.T) *world {
 	t.Helper()
-	bin, err := e2e.Build(t.Context())
+	bin, err := e2e.Build()
 	must(t, err)
 	// Grants change between rounds, and a decision of the round before must not count.
 	s, err := stack.Start(t.Context(), stack.Config{Bin: bin, Topology: stack.REST, Arguments: []string{"--decision-cache-ttl=1ms"}, AuthorizedTTL: time.Millisecond, UnauthorizedTTL: time.Millisecond})

@@ -95,7 +95,7 @@ func replace(file, content string) error {
 }
 
 func newScene(ctx context.Context, chain func(*scene) string) (*scene, error) {
-	bin, err := e2e.Build(ctx)
+	bin, err := e2e.Build()
 	if err != nil {
 		return nil, err
 	}

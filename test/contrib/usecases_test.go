@@ -180,7 +180,7 @@ type plane struct {
 // startCluster starts a control plane. fieldperm reads a catalogue of a project that is not installed from a file.
 func startCluster(t *testing.T) *plane {
 	t.Helper()
-	bin, err := e2e.Build(t.Context())
+	bin, err := e2e.Build()
 	must(t, err)
 	s, err := stack.Start(t.Context(), stack.Config{Bin: bin, Schemas: []string{filepath.Join(directory, "keda.yaml")}})
 	must(t, err)

@@ -9,7 +9,6 @@ import (
 	"os"
 	"path/filepath"
 	"strings"
-	"sync"
 	"testing"
 
 	admissionv1 "k8s.io/api/admission/v1"
@@ -23,9 +22,6 @@ import (
 	"github.com/fieldperm/fieldperm/test/e2e"
 	"github.com/fieldperm/fieldperm/test/stack"
 )
-
-// built builds fieldperm once for all planes.
-var built = sync.OnceValues(func() (string, error) { return e2e.Build(context.Background()) })
 
 // plane is a control plane for all scenarios.
 type plane struct {
@@ -51,7 +47,7 @@ func startPlane(t *testing.T, chain string) *plane {
 }
 
 func newPlane(ctx context.Context, arguments []string) (*plane, error) {
-	bin, err := built()
+	bin, err := e2e.Build()
 	if err != nil {
 		return nil, err
 	}

@@ -28,7 +28,7 @@ func gadgets(group string) string {
 // TestC2_W2_AClaimToBeBuiltInTakesNoBarrierAway: a user with a granular verb may write the label by which kube-apiserver recognizes its own
 // APIServices, and kube-apiserver does not restore it.
 func TestC2_W2_AClaimToBeBuiltInTakesNoBarrierAway(t *testing.T) {
-	s := startAs(t, stack.Static)
+	s := startOwn(t, stack.Config{})
 	for _, group := range []string{"before.example.com", "after.example.com"} {
 		grant(t, s, "updater."+group, rule(group, []string{"gadgets"}, "update", "patch"))
 		grant(t, s, "sizer."+group, rule(group, []string{"gadgets"}, "update", "patch", "granular:example.com/size"))

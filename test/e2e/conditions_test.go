@@ -14,7 +14,7 @@ import (
 // TestC2_AConditionOnTheObjectHoldsForScalesAndBindings: a match condition reads the labels of the object, which a Scale and a Binding do
 // not have. For them it counts as true, and the author of such a set gets a warning.
 func TestC2_AConditionOnTheObjectHoldsForScalesAndBindings(t *testing.T) {
-	s := startAs(t, stack.REST)
+	s := startOwn(t, stack.Config{Topology: stack.REST})
 	install(t, s)
 	grant(t, s, "editor", rule("apps", []string{"deployments", "deployments/scale"}, "get", "update", "patch"), rule("", []string{"pods/binding", "bindings"}, "create"))
 	editor := wire(t, s, "editor")
@@ -147,7 +147,7 @@ func TestC2_ABarrierOnZeroReplicasHoldsForAScale(t *testing.T) {
 // TestC2_ConditionsReadObjectsAsReadersDo: server-side apply shows null and empty fields in a review, and no reader ever gets them. A set holds
 // if its condition is true of the object that the API server returns.
 func TestC2_ConditionsReadObjectsAsReadersDo(t *testing.T) {
-	s := startAs(t, stack.Static)
+	s := startOwn(t, stack.Config{})
 	install(t, s)
 	mustKubectl(t, s, `{"apiVersion":"apiextensions.k8s.io/v1","kind":"CustomResourceDefinition","metadata":{"name":"gadgets.readers.example.com"},"spec":{"group":"readers.example.com","scope":"Namespaced","names":{"kind":"Gadget","plural":"gadgets"},"versions":[{"name":"v1","served":true,"storage":true,
 		"schema":{"openAPIV3Schema":{"type":"object","properties":{"spec":{"type":"object","properties":{"size":{"type":"integer"},"template":{"type":"object","x-kubernetes-embedded-resource":true,"x-kubernetes-preserve-unknown-fields":true}}}}}}}]}}`, "create", "-f", "-")

@@ -68,9 +68,7 @@ func TestK7_Cluster_AWebhookDecidesOnNewObjects(t *testing.T) {
 		fmt.Fprintf(w, `{"apiVersion":"authorization.k8s.io/v1","kind":"SubjectAccessReview","status":%s}`, teams(&in.Spec))
 	}))
 	defer server.Close()
-	bin, err := Build(t.Context())
-	must(t, err)
-	s, err := stack.Start(t.Context(), stack.Config{Bin: bin, Prepare: func(dir string) ([]string, error) {
+	s := startOwn(t, stack.Config{Prepare: func(dir string) ([]string, error) {
 		file := func(name string) string { return filepath.Join(dir, name) }
 		must(t, os.WriteFile(file("teams.ca"), pem.EncodeToMemory(&pem.Block{Type: "CERTIFICATE", Bytes: server.Certificate().Raw}), 0o600))
 		must(t, os.WriteFile(file("teams.kubeconfig"), fmt.Appendf(nil, `apiVersion: v1
@@ -99,8 +97,6 @@ authorizers:
 - {type: RBAC, name: rbac}
 `, file("teams.kubeconfig")), 0o600)
 	}})
-	must(t, err)
-	t.Cleanup(func() { must(t, s.Stop()) })
 	grant(t, s, "granular", rule("", []string{"configmaps"}, "granular", "granular:*"))
 	grant(t, s, "confused", rule("", []string{"configmaps"}, "granular"))
 

@@ -59,7 +59,7 @@ func (r *remover) object(t *testing.T, kind, namespace, name, keep string) {
 // TestK5_W2_ADenyOfDeletionsBindsWhomItNames: only the users of the policy meet it. Namespaces and garbage are removed although the webhook
 // is asked about their contents, and a resource without a policy has no rule.
 func TestK5_W2_ADenyOfDeletionsBindsWhomItNames(t *testing.T) {
-	s := startAs(t, stack.REST)
+	s := startOwn(t, stack.Config{Topology: stack.REST})
 	install(t, s)
 	r := &remover{s}
 	for _, user := range []string{"denied", "other"} {
@@ -105,7 +105,7 @@ func TestK5_W2_ADenyOfDeletionsBindsWhomItNames(t *testing.T) {
 // TestW2_W4_DeletionsWhileFieldpermIsDown: what a Deny may be about fails closed, except for members of system:masters and on the floor. All
 // other deletions go on, so that namespaces without such objects are removed.
 func TestW2_W4_DeletionsWhileFieldpermIsDown(t *testing.T) {
-	s := startAs(t, stack.REST)
+	s := startOwn(t, stack.Config{Topology: stack.REST})
 	install(t, s)
 	r := &remover{s}
 	grant(t, s, "sweeping", rule("", []string{"pods", "services"}, "delete", "deletecollection"), rule("", []string{"pods/exec"}, "create"))

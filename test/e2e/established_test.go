@@ -16,7 +16,7 @@ import (
 // TestC2_AConditionOfADefinitionTakesNoBarrierAway: kube-apiserver serves a definition with the condition Established False as long as its
 // names are accepted, and a user with a granular verb may write that condition.
 func TestC2_AConditionOfADefinitionTakesNoBarrierAway(t *testing.T) {
-	s := startAs(t, stack.REST)
+	s := startOwn(t, stack.Config{Topology: stack.REST})
 	install(t, s)
 	const group = "established.example.com"
 	makeGadget(t, s, group)

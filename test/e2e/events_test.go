@@ -13,7 +13,7 @@ import (
 // TestW4_FieldpermMakesItsEventsBehindABarrier: a barrier at the root of Events refuses the Events of other users. fieldperm's own Events
 // pass, because its Role has the verb.
 func TestW4_FieldpermMakesItsEventsBehindABarrier(t *testing.T) {
-	s := startAs(t, stack.Static)
+	s := startOwn(t, stack.Config{})
 	install(t, s)
 	grant(t, s, "recorder", rule("events.k8s.io", []string{"events"}, "create"))
 	record := func(user, namespace string) func() *corpus.Answer {

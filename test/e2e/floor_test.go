@@ -24,13 +24,9 @@ spec: {uncoveredPermissions: ['granular:*']}
 // nodes report, reviews are answered, and Pods of DaemonSets in kube-system start. All other writes fail until a member of system:masters
 // runs the one documented command.
 func TestD4_D5_TheFloorAndTheGlass(t *testing.T) {
-	bin, err := Build(t.Context())
-	must(t, err)
 	file := filepath.Join(t.TempDir(), "everything.yaml")
 	must(t, os.WriteFile(file, []byte(everything), 0o600))
-	s, err := stack.Start(t.Context(), stack.Config{Bin: bin, Schemas: []string{file}})
-	must(t, err)
-	t.Cleanup(func() { must(t, s.Stop()) })
+	s := startOwn(t, stack.Config{Schemas: []string{file}})
 	admin := wire(t, s, "admin", "system:masters")
 	post := func(w *corpus.Wire, path, body string) *corpus.Answer {
 		return send(t, w, http.MethodPost, path, "application/json", fields(t, body))

@@ -200,7 +200,7 @@ func row(t *testing.T, s *stack.Stack, resource, name string, columns ...string)
 		if time.Now().After(deadline) {
 			t.Fatalf("%s %s does not show %q:\n%s\n%s", resource, name, columns, out, s.WebhookLogTail())
 		}
-		time.Sleep(50 * time.Millisecond)
+		time.Sleep(pause)
 	}
 }
 

@@ -10,9 +10,11 @@ import (
 	"log/slog"
 	"net/url"
 	"os"
+	"path/filepath"
 	"strings"
 	"sync"
 	"testing"
+	"time"
 
 	rbacv1 "k8s.io/api/rbac/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -23,11 +25,10 @@ import (
 	"github.com/fieldperm/fieldperm/test/stack"
 )
 
-// shared is the control plane of all tests here, which run one after the other.
+// shared is the control plane of the tests here that run one after the other. See startOwn for the others.
 var shared struct {
 	once  sync.Once
 	stack *stack.Stack
-	bin   string
 	err   error
 }
 
@@ -44,16 +45,25 @@ func TestMain(m *testing.M) {
 	os.Exit(code)
 }
 
+// command returns the path of a command.
+func command(t *testing.T, name string) string {
+	t.Helper()
+	bin, err := Build()
+	must(t, err)
+	return filepath.Join(bin, name)
+}
+
 // start returns the shared control plane. It has a barrier on Namespaces, and none on the other resources that the tests write. Decisions
 // of checks are kept for half a second only.
 func start(t *testing.T) *stack.Stack {
 	t.Helper()
 	shared.once.Do(func() {
-		if shared.bin, shared.err = Build(context.Background()); shared.err != nil {
+		var bin string
+		if bin, shared.err = Build(); shared.err != nil {
 			return
 		}
 		shared.stack, shared.err = stack.Start(context.Background(), stack.Config{
-			Bin:       shared.bin,
+			Bin:       bin,
 			Schemas:   []string{"../../testdata/scenarios/use-case-10-namespace-owner/uncovered.yaml"},
 			Arguments: []string{"--decision-cache-ttl=500ms"},
 		})
@@ -61,6 +71,23 @@ func start(t *testing.T) *stack.Stack {
 	must(t, shared.err)
 	return shared.stack
 }
+
+// startOwn starts a stack for one test: the rules of a barrier stay for a while after it, and other tests need resources without barriers.
+// The test runs in parallel to others, because most of its time is spent in waiting.
+func startOwn(t *testing.T, config stack.Config) *stack.Stack {
+	t.Helper()
+	t.Parallel()
+	var err error
+	config.Bin, err = Build()
+	must(t, err)
+	s, err := stack.Start(t.Context(), config)
+	must(t, err)
+	t.Cleanup(func() { must(t, s.Stop()) })
+	return s
+}
+
+// pause is the time between two attempts with kubectl, which starts a process each time.
+const pause = 300 * time.Millisecond
 
 func must(t *testing.T, err error) {
 	t.Helper()

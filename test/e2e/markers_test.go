@@ -17,7 +17,7 @@ import (
 // verbs change what the markers of the types say. What the API server has stored is the judge.
 func TestMarkers_TheGeneratedDefinitionHolds(t *testing.T) {
 	s := start(t)
-	generate := exec.CommandContext(t.Context(), filepath.Join(shared.bin, "fieldperm-gen"), "crd", "paths=.", "output:stdout")
+	generate := exec.CommandContext(t.Context(), command(t, "fieldperm-gen"), "crd", "paths=.", "output:stdout")
 	generate.Dir = filepath.Join("..", "..", "generators", "markers", "testdata", "api", "v1")
 	var stderr bytes.Buffer
 	generate.Stderr = &stderr

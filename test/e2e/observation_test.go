@@ -22,7 +22,7 @@ import (
 func observed(t *testing.T, s *stack.Stack, name string, wanted func(*v1alpha1.PermissionObservation) bool) *v1alpha1.PermissionObservation {
 	t.Helper()
 	var out *v1alpha1.PermissionObservation
-	err := wait.PollUntilContextTimeout(t.Context(), 200*time.Millisecond, 90*time.Second, true, func(context.Context) (bool, error) {
+	err := wait.PollUntilContextTimeout(t.Context(), time.Second, 90*time.Second, true, func(context.Context) (bool, error) {
 		out = &v1alpha1.PermissionObservation{}
 		if err := json.Unmarshal([]byte(mustKubectl(t, s, "", "get", "permissionobservation", name, "-o", "json")), out); err != nil {
 			return false, err
@@ -42,9 +42,10 @@ func isObserving(o *v1alpha1.PermissionObservation) bool {
 // TestP9_AnObservationRecordsAndRefusesNothing: the updates of a user with the generic permission are counted, and the client is warned
 // about those that granular verbs would not cover.
 func TestP9_AnObservationRecordsAndRefusesNothing(t *testing.T) {
+	t.Parallel()
 	for name, topology := range map[string]stack.Topology{"static": stack.Static, "object": stack.REST} {
 		t.Run(name, func(t *testing.T) {
-			s := startAs(t, topology)
+			s := startOwn(t, stack.Config{Topology: topology})
 			install(t, s)
 			grant(t, s, "mover", rule("", []string{"configmaps"}, "get", "create", "update", "patch", "granular", "granular:label"))
 			remove(t, s, "configmap", "seen")
@@ -88,7 +89,7 @@ func TestP9_AnObservationRecordsAndRefusesNothing(t *testing.T) {
 			}
 			mustKubectl(t, s, "", "delete", "permissionobservation", "mover")
 			// Without an observation, API servers no longer ask.
-			must(t, wait.PollUntilContextTimeout(t.Context(), 200*time.Millisecond, 30*time.Second, true, func(context.Context) (bool, error) {
+			must(t, wait.PollUntilContextTimeout(t.Context(), pause, 30*time.Second, true, func(context.Context) (bool, error) {
 				return !strings.Contains(mustKubectl(t, s, "", "get", "validatingwebhookconfiguration", "fieldperm-observed", "-o", "json"), "observations.fieldperm.dev"), nil
 			}))
 		})
@@ -98,7 +99,7 @@ func TestP9_AnObservationRecordsAndRefusesNothing(t *testing.T) {
 // TestW2_ASetWithoutDenyLetsWritesPass: Warn tells the client, and nothing is refused, also while fieldperm is down.
 func TestW2_ASetWithoutDenyLetsWritesPass(t *testing.T) {
 	// A control plane of its own: the rule of a barrier stays for 75 s, and other tests stop fieldperm.
-	s := startAs(t, stack.Static)
+	s := startOwn(t, stack.Config{})
 	install(t, s)
 	remove(t, s, "configmap", "tried")
 	remove(t, s, "uncoveredpermissionset", "tried")
@@ -120,14 +121,14 @@ func TestW2_ASetWithoutDenyLetsWritesPass(t *testing.T) {
 	}
 	const warning = `will be refused once the barrier is enforced: configmaps "tried" is forbidden: User "editor" may not change .data["a"]: needs granular:datum(a)`
 	i := 0
-	must(t, wait.PollUntilContextTimeout(t.Context(), 200*time.Millisecond, 30*time.Second, true, func(context.Context) (bool, error) {
+	must(t, wait.PollUntilContextTimeout(t.Context(), pause, 30*time.Second, true, func(context.Context) (bool, error) {
 		i++
 		stderr, err := patch(strings.Repeat("x", i))
 		return strings.Contains(stderr, warning), err
 	}))
 	enforced(t, s, "uncoveredpermissionset", "tried", "False NotDenying", "set them to [Deny]")
 	mustKubectl(t, s, set("[Deny]"), "apply", "-f", "-")
-	must(t, wait.PollUntilContextTimeout(t.Context(), 200*time.Millisecond, 30*time.Second, true, func(context.Context) (bool, error) {
+	must(t, wait.PollUntilContextTimeout(t.Context(), pause, 30*time.Second, true, func(context.Context) (bool, error) {
 		i++
 		_, err := patch(strings.Repeat("x", i))
 		return err != nil, nil
@@ -136,7 +137,7 @@ func TestW2_ASetWithoutDenyLetsWritesPass(t *testing.T) {
 
 // TestP9_WhatHasNoRoomStopsNoObservation: names that are too long, and observations with too many of them, are said, and others count.
 func TestP9_WhatHasNoRoomStopsNoObservation(t *testing.T) {
-	s := startAs(t, stack.Static)
+	s := startOwn(t, stack.Config{})
 	install(t, s)
 	long := strings.Repeat("r", 300)
 	grant(t, s, "namer", rule("", []string{"configmaps"}, "get", "update", "patch"), rule("", []string{"pods"}, "get"), rule("rbac.authorization.k8s.io", []string{"roles"}, "get", "update", "patch"))
@@ -192,11 +193,7 @@ func TestP9_WhatHasNoRoomStopsNoObservation(t *testing.T) {
 
 // TestP9_WithoutAuthenticatedCallersNothingIsCounted: the client is warned, and the status says why it counts nothing.
 func TestP9_WithoutAuthenticatedCallersNothingIsCounted(t *testing.T) {
-	bin, err := Build(t.Context())
-	must(t, err)
-	s, err := stack.Start(t.Context(), stack.Config{Bin: bin, Topology: stack.REST, Arguments: []string{"--admission-callers=any"}})
-	must(t, err)
-	t.Cleanup(func() { must(t, s.Stop()) })
+	s := startOwn(t, stack.Config{Topology: stack.REST, Arguments: []string{"--admission-callers=any"}})
 	install(t, s)
 	grant(t, s, "mover", rule("", []string{"configmaps"}, "get", "update", "patch"))
 	mustKubectl(t, s, "", "create", "configmap", "seen", "--from-literal=a=b")

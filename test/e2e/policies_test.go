@@ -167,7 +167,7 @@ func policy(t *testing.T, s *stack.Stack, name string, spec *v1alpha1.Conditiona
 		if time.Now().After(deadline) {
 			t.Fatalf("%s: %s", name, is)
 		}
-		time.Sleep(50 * time.Millisecond)
+		time.Sleep(pause)
 	}
 }
 

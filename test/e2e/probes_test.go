@@ -36,7 +36,7 @@ func enforced(t *testing.T, s *stack.Stack, resource, name, want string, parts .
 		if time.Now().After(deadline) {
 			t.Fatalf("%s %s: %q, want %q and %q\n%s", resource, name, is, want, parts, s.WebhookLogTail())
 		}
-		time.Sleep(50 * time.Millisecond)
+		time.Sleep(pause)
 	}
 }
 
@@ -52,9 +52,10 @@ func says(t *testing.T, message string, parts ...string) {
 // TestA6_W2_EnforcedIsProbed: Enforced is True if a dry-run write through each endpoint was refused. Its message names the endpoints that
 // were not probed.
 func TestA6_W2_EnforcedIsProbed(t *testing.T) {
+	t.Parallel()
 	for name, topology := range map[string]stack.Topology{"Static": stack.Static, "REST": stack.REST} {
 		t.Run(name, func(t *testing.T) {
-			s := startAs(t, topology)
+			s := startOwn(t, stack.Config{Topology: topology})
 			install(t, s)
 			t.Run("Subresources", func(t *testing.T) { subresourcesAreProbed(t, s) })
 			t.Run("Bindings", func(t *testing.T) { bindingsAreProbed(t, s) })
@@ -64,17 +65,6 @@ func TestA6_W2_EnforcedIsProbed(t *testing.T) {
 			t.Run("Policies", func(t *testing.T) { policiesAreProbed(t, s) })
 		})
 	}
-}
-
-// startAs starts a stack for one test: the rules of a barrier stay for a while after it, and other tests need resources without barriers.
-func startAs(t *testing.T, topology stack.Topology) *stack.Stack {
-	t.Helper()
-	bin, err := Build(t.Context())
-	must(t, err)
-	s, err := stack.Start(t.Context(), stack.Config{Bin: bin, Topology: topology})
-	must(t, err)
-	t.Cleanup(func() { must(t, s.Stop()) })
-	return s
 }
 
 // subresourcesAreProbed: an endpoint of an object is probed as soon as an object exists.
@@ -124,7 +114,7 @@ func faultyObjectsAreNotEnforced(t *testing.T, s *stack.Stack) {
 	remove(t, s, "permissionschema", "gives")
 	remove(t, s, "uncoveredpermissionset", "bars")
 	mustKubectl(t, s, immutability("gives", `{path: '.data["gives"]', verb: example.com/gives}`), "apply", "-f", "-")
-	for deadline := time.Now().Add(20 * time.Second); ; time.Sleep(50 * time.Millisecond) {
+	for deadline := time.Now().Add(20 * time.Second); ; time.Sleep(pause) {
 		_, stderr, err := kubectl(t, s, uncoveredSet("bars", "granular:example.com/gives", "", "configmaps"), "create", "-f", "-")
 		if err == nil {
 			break
@@ -155,11 +145,7 @@ func TestA6_W2_AServerThatDoesNotAsk(t *testing.T) {
 	if address == "" {
 		t.Skip("this machine has loopback addresses only, which the API server refuses in EndpointSlices: give an interface an address")
 	}
-	bin, err := Build(t.Context())
-	must(t, err)
-	s, err := stack.Start(t.Context(), stack.Config{Bin: bin, Topology: stack.REST, Address: address})
-	must(t, err)
-	t.Cleanup(func() { must(t, s.Stop()) })
+	s := startOwn(t, stack.Config{Topology: stack.REST, Address: address})
 	install(t, s)
 	mustKubectl(t, s, uncoveredSet("bared", "granular:data", "", "configmaps"), "apply", "-f", "-")
 	enforced(t, s, "uncoveredpermissionset", "bared", "True Enforced")
@@ -204,7 +190,7 @@ func TestA6_F5_ASetWithoutEffectIsRefused(t *testing.T) {
 			}
 			file := filepath.Join(t.TempDir(), "faulty.yaml")
 			must(t, os.WriteFile(file, []byte(c.document), 0o600))
-			out, err := exec.CommandContext(t.Context(), filepath.Join(shared.bin, "fieldperm-webhook"), "check-config", "--permission-schemas", file).CombinedOutput()
+			out, err := exec.CommandContext(t.Context(), command(t, "fieldperm-webhook"), "check-config", "--permission-schemas", file).CombinedOutput()
 			if err == nil || !strings.Contains(string(out), c.says) {
 				t.Errorf("check-config does not refuse it with %q: %v %s", c.says, err, out)
 			}
@@ -218,7 +204,7 @@ func TestA6_F5_ASetWithoutEffectIsRefused(t *testing.T) {
 
 // TestA6_F6_StatusNamesTheGuardedFields: the status has the number of fields of each resource, and the resources that are not known yet.
 func TestA6_F6_StatusNamesTheGuardedFields(t *testing.T) {
-	s := startAs(t, stack.Static)
+	s := startOwn(t, stack.Config{})
 	install(t, s)
 	remove(t, s, "uncoveredpermissionset", "bearing")
 	const rules = "  resources: [{apiGroups: [apps], resources: [deployments]}, {apiGroups: [''], resources: [pods, configmaps]}, {apiGroups: [tocome.example.com], resources: [comings]}]\n"

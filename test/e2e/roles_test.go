@@ -7,7 +7,6 @@ import (
 	"encoding/json"
 	"net/http"
 	"os/exec"
-	"path/filepath"
 	"strings"
 	"testing"
 
@@ -89,7 +88,7 @@ func TestRoles_Cluster(t *testing.T) {
 		},
 	} {
 		t.Run(c.user, func(t *testing.T) {
-			generate := exec.CommandContext(t.Context(), filepath.Join(shared.bin, "fieldperm-gen"), append([]string{"roles", "--cluster"}, c.arguments...)...)
+			generate := exec.CommandContext(t.Context(), command(t, "fieldperm-gen"), append([]string{"roles", "--cluster"}, c.arguments...)...)
 			var stderr bytes.Buffer
 			generate.Stderr = &stderr
 			text, err := generate.Output()

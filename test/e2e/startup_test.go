@@ -31,7 +31,7 @@ func serve(ctx context.Context, t *testing.T, s *stack.Stack, args ...string) (*
 	must(t, err)
 	kubeconfig := filepath.Join(dir, "kubeconfig")
 	must(t, os.WriteFile(kubeconfig, fmt.Appendf(nil, "{apiVersion: v1, kind: Config, current-context: a, contexts: [{name: a, context: {cluster: a, user: a}}], users: [{name: a, user: {}}], clusters: [{name: a, cluster: {server: 'https://127.0.0.1:%d'}}]}", nowhere), 0o600))
-	cmd := exec.CommandContext(ctx, filepath.Join(shared.bin, "fieldperm-webhook"), append([]string{
+	cmd := exec.CommandContext(ctx, command(t, "fieldperm-webhook"), append([]string{
 		"serve", "--kubeconfig", kubeconfig, "--bind-address", "127.0.0.1", "--secure-port", fmt.Sprint(port),
 		"--tls-cert-file", filepath.Join(config, "serving.crt"), "--tls-private-key-file", filepath.Join(config, "serving.key"),
 		"--client-ca-file", filepath.Join(config, "ca.crt"), "--shutdown-delay-duration", "0s",
@@ -137,7 +137,7 @@ func TestStart_BeforeTheAPIServer(t *testing.T) {
 // TestStart_NothingPassesBeforeTheBarriersAreRead: barriers hold from the first answer after a start. API servers call fieldperm as soon as
 // it listens, whether it is ready or not.
 func TestStart_NothingPassesBeforeTheBarriersAreRead(t *testing.T) {
-	s := startAs(t, stack.Static)
+	s := startOwn(t, stack.Config{})
 	install(t, s)
 	grant(t, s, "updater", rule("", []string{"configmaps"}, "update", "patch"))
 	grant(t, s, "marked", rule("", []string{"configmaps"}, "granular", "granular:datum(k)"))

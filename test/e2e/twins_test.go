@@ -17,7 +17,7 @@ func schemaOf(name, group, kind, entry string) string {
 
 // TestC2_W2_OneObjectOfTwoKinds: a barrier guards one kind, and another kind has the same name or the same object.
 func TestC2_W2_OneObjectOfTwoKinds(t *testing.T) {
-	s := startAs(t, stack.Static)
+	s := startOwn(t, stack.Config{})
 	install(t, s)
 	t.Run("Twin", func(t *testing.T) { verbsOfTheTwinPassNoBarrier(t, s) })
 	t.Run("ForeignVersion", func(t *testing.T) { definitionsOfBuiltInKindsAreIgnored(t, s) })

@@ -17,7 +17,7 @@ import (
 // back, users with the marker can write again.
 func TestW1_W3_FieldpermDown(t *testing.T) {
 	// The rules of a barrier stay for a while after it, and other tests have barriers in ConfigMaps.
-	s := startAs(t, stack.Static)
+	s := startOwn(t, stack.Config{})
 	maps := []string{"configmaps"}
 	grant(t, s, "creator", rule("", maps, "create"))
 	grant(t, s, "updater", rule("", maps, "update"))

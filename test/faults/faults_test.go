@@ -42,7 +42,7 @@ func TestMain(m *testing.M) {
 // take long.
 func configuration(t *testing.T, topology stack.Topology) stack.Config {
 	t.Helper()
-	bin, err := e2e.Build(t.Context())
+	bin, err := e2e.Build()
 	must(t, err)
 	file := filepath.Join(t.TempDir(), "barrier.yaml")
 	must(t, os.WriteFile(file, []byte(barrier), 0o600))

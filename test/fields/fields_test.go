@@ -77,7 +77,7 @@ type run struct {
 
 func newRun(t *testing.T) *run {
 	t.Helper()
-	bin, err := e2e.Build(t.Context())
+	bin, err := e2e.Build()
 	must(t, err)
 	s, err := stack.Start(t.Context(), stack.Config{
 		Bin:         bin,

@@ -82,7 +82,7 @@ func start(t *testing.T, all []*corpus.Scenario, arguments ...string) *stack.Sta
 func startWith(t *testing.T, all []*corpus.Scenario, schemas []string, arguments ...string) *stack.Stack {
 	t.Helper()
 	t.Setenv("GOGC", "") // Memory is judged as in a container, where Go's default is in force.
-	bin, err := e2e.Build(t.Context())
+	bin, err := e2e.Build()
 	must(t, err)
 	s, err := stack.Start(t.Context(), stack.Config{Bin: bin, Schemas: schemas, Arguments: arguments})
 	must(t, err)

@@ -24,7 +24,7 @@ const (
 func TestOracle_StoredObjectsEqualThePermittedChanges(t *testing.T) {
 	klog.SetSlogLogger(slog.New(slog.DiscardHandler))
 	t.Setenv("GOGC", "300") // It is for the processes that the test starts.
-	bin, err := e2e.Build(t.Context())
+	bin, err := e2e.Build()
 	if err != nil {
 		t.Fatal(err)
 	}

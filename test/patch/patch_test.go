@@ -32,7 +32,7 @@ var (
 // and causes no more requests than it needs. The times are printed, not judged.
 func TestW1W2P8P9_APatchCausesTheRequestsThatItNeeds(t *testing.T) {
 	klog.SetSlogLogger(slog.New(slog.DiscardHandler))
-	_, err := e2e.Build(t.Context()) // Once, before several planes need it.
+	_, err := e2e.Build() // Once, before several planes need it.
 	must(t, err)
 	runs := startAll(t)
 	for _, r := range runs {

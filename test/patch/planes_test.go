@@ -42,7 +42,7 @@ func start(ctx context.Context, t *testing.T, name string, all []*variant, objec
 		t.Cleanup(func() { must(t, c.Stop()) })
 		out.Cluster = c
 	} else {
-		bin, err := e2e.Build(ctx)
+		bin, err := e2e.Build()
 		if err != nil {
 			return nil, err
 		}

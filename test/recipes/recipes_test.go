@@ -60,7 +60,7 @@ type plane struct {
 // start starts a control plane with the barriers of all recipes, and the definitions that some of them need.
 func start(t *testing.T, recipes []Recipe) *plane {
 	t.Helper()
-	bin, err := e2e.Build(t.Context())
+	bin, err := e2e.Build()
 	must(t, err)
 	dir := t.TempDir()
 	for _, r := range recipes {

@@ -197,7 +197,7 @@ func many(t *testing.T, n int, f func(context.Context, int) error) {
 func start(t *testing.T, config stack.Config) *stack.Stack {
 	t.Helper()
 	var err error
-	config.Bin, err = e2e.Build(t.Context())
+	config.Bin, err = e2e.Build()
 	must(t, err)
 	s, err := stack.Start(t.Context(), config)
 	must(t, err)

@@ -45,7 +45,7 @@ func (c *scene) start() {
 	bin := *binaries
 	if bin == "" {
 		var err error
-		bin, err = e2e.Build(t.Context())
+		bin, err = e2e.Build()
 		must(t, err)
 	}
 	schemas := filepath.Join(t.TempDir(), "barriers.yaml")
