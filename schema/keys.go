@@ -38,10 +38,16 @@ func (o *overlay) singleOut(name string) *overlay {
 
 // prefixOf returns the overlay of the prefix of a key, nil for none.
 func (o *overlay) prefixOf(name string) *overlay {
-	if i := strings.IndexByte(name, '/'); i >= 0 && i < len(name)-1 {
-		return o.fields[name[:i+1]]
+	if prefix, has := prefixIn(name); has {
+		return o.fields[prefix]
 	}
 	return nil
+}
+
+// prefixIn returns the prefix of a key with its slash, and false if the key has none or is one.
+func prefixIn(name string) (string, bool) {
+	i := strings.IndexByte(name, '/')
+	return name[:i+1], i >= 0 && i < len(name)-1
 }
 
 // declared returns the overlay of a field that a type declares. A map in Pods may be a list of fields in a template: the barriers of all keys of

@@ -79,7 +79,7 @@ func (o *overlay) onDerived() *overlay {
 				}
 				switch {
 				case !on.bars() && len(chain) > 0:
-					chain = append(chain, on.onPods(PodPart(d.from[0].Name)))
+					chain = append(chain, on.onPods(PodPart(d.field[0].Name)))
 				case on.bars() && d.mayBeSeen(on.depth, on.entry.Excluded, read[on.guard]):
 					chain, last = append(chain, on.lendTo(d)), len(chain)
 				}
@@ -121,7 +121,7 @@ type passage struct {
 // lendTo returns the barrier for the field from which the other one is derived. A condition is about values of the other field, unless both have
 // the same.
 func (on passage) lendTo(d derivation) *guard {
-	lent := on.onPods(PodPart(d.from[0].Name))
+	lent := on.onPods(PodPart(d.field[0].Name))
 	if d.isAlias && on.depth >= len(d.field) {
 		return lent
 	}

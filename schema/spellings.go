@@ -15,22 +15,32 @@ import (
 const mostSpellings = 8
 
 // folds reports whether a name in an object counts in every case. In templates of custom resources it does so also where the values have a type,
-// because such a type says nothing about names. Where the catalogue has an entry for all names, they are keys of a map, such as labels.
+// because such a type says nothing about names. Where the catalogue gives the names to verbs as parameters, they are keys of a map, such as labels.
 func (b *builder) folds(m *smd.Map, o *overlay, p place) bool {
-	if !hasValues(m) || o.items() != nil && o.any.catalogued {
+	if !hasValues(m) || o.hasKeys() {
 		return false
 	}
-	return b.isUnknown(m.ElementType) || b.topology.JSON && o != nil && o.any == nil && len(o.fields) > 0 && (p.inPod || o.leadsToPods())
+	return b.isUnknown(m.ElementType) || b.topology.JSON && o != nil && len(o.fields) > 0 && (p.inPod || o.pod != NoPod || o.namesLeadToPods())
+}
+
+// hasKeys reports whether the catalogue says that the names are keys of a map: the map emits them as a parameter. An entry of the catalogue for
+// all items of a list does not say so, and a document may include it anywhere.
+func (o *overlay) hasKeys() bool {
+	if o.items() == nil || !o.any.catalogued {
+		return false
+	}
+	return slices.ContainsFunc([]*guard{o.guard, o.included, o.emitter}, func(g *guard) bool {
+		return g != nil && g.entry.ParameterSource != "" && (g.rank <= RankCatalogue || g.isIncluded())
+	})
 }
 
 // leadsToPods reports whether something at or below the overlay becomes a part of Pods.
 func (o *overlay) leadsToPods() bool {
-	if o == nil {
-		return false
-	}
-	if o.pod != NoPod || o.any.leadsToPods() {
-		return true
-	}
+	return o != nil && (o.pod != NoPod || o.any.leadsToPods() || o.namesLeadToPods())
+}
+
+// namesLeadToPods reports whether something below an entry for one name becomes a part of Pods, so that the name is one of a field.
+func (o *overlay) namesLeadToPods() bool {
 	for _, below := range o.fields {
 		if below.leadsToPods() {
 			return true
@@ -62,6 +72,19 @@ func (o *overlay) otherwise(name string, alike map[string][]string) *overlay {
 	for _, other := range names {
 		if other != name {
 			out = out.bearing(o.fields[other].beside())
+		}
+	}
+	return out.bearing(o.otherPrefixes(name, alike))
+}
+
+// otherPrefixes returns the verbs of the prefix of a name in its other spellings, nil for none.
+func (o *overlay) otherPrefixes(name string, alike map[string][]string) *overlay {
+	var out *overlay
+	if prefix, has := prefixIn(name); has {
+		for _, other := range alike[foldName(prefix)] {
+			if other != prefix {
+				out = out.bearing(o.fields[other].beside())
+			}
 		}
 	}
 	return out
@@ -114,11 +137,12 @@ func (b *builder) spell(m *Map, atom *smd.Map, o *overlay, alike map[string][]st
 			continue
 		}
 		var n *Node
+		prefix := o.prefixOf(names[0])
 		switch key := m.keys[names[0]]; {
 		case o.any != nil:
 			// A key has the verbs of its prefix before those of all keys.
 			others := o.any
-			if prefix := o.prefixOf(names[0]); prefix != nil {
+			if prefix != nil {
 				others = merge(prefix, o.any, true)
 			}
 			var own *overlay
@@ -128,11 +152,14 @@ func (b *builder) spell(m *Map, atom *smd.Map, o *overlay, alike map[string][]st
 			if own == nil {
 				continue
 			}
+			own = own.bearing(o.otherPrefixes(names[0], alike))
 			n = b.below(fieldpath.Element{Name: names[0]}, atom.ElementType, others.bearing(own), nil, p)
-		case key != nil:
+		case key != nil && prefix == nil:
 			n = key
 		default:
-			n = b.below(fieldpath.Element{Name: names[0]}, atom.ElementType, o.fields[names[0]].untyped().bearing(o.otherwise(names[0], alike)), nil, p)
+			// An entry for a key takes this spelling out of the barrier of its prefix, and no other.
+			own := o.fields[names[0]].untyped().bearing(o.otherwise(names[0], alike))
+			n = b.below(fieldpath.Element{Name: names[0]}, atom.ElementType, own.bearing(prefix.beside()), nil, p)
 		}
 		if m.spellings == nil {
 			m.spellings = make(map[string]*Node, len(alike))

@@ -55,10 +55,8 @@ func follow(out []use, e celast.NavigableExpr, at fieldpath.Pattern) []use {
 				return append(out, use{path: at})
 			}
 			before := len(out)
-			for _, item := range celast.MatchDescendants(parent, celast.KindMatcher(celast.IdentKind)) {
-				if name := item.AsIdent(); name == loop.IterVar() || loop.HasIterVar2() && name == loop.IterVar2() {
-					out = follow(out, item, at.Child(fieldpath.Element{Any: true}))
-				}
+			for _, item := range mentions(variablesOf(loop), parent.Children()[1:]) {
+				out = follow(out, item, at.Child(fieldpath.Element{Any: true}))
 			}
 			if len(out) == before {
 				out = append(out, use{path: at}) // The loop uses how many there are.
@@ -69,6 +67,35 @@ func follow(out []use, e celast.NavigableExpr, at fieldpath.Pattern) []use {
 		}
 		e = parent
 	}
+}
+
+// variablesOf returns the names of the variables of a loop.
+func variablesOf(loop celast.ComprehensionExpr) []string {
+	if loop.HasIterVar2() {
+		return []string{loop.IterVar(), loop.IterVar2()}
+	}
+	return []string{loop.IterVar()}
+}
+
+// mentions returns the identifiers in expressions that mean one of the variables. In the body of an inner loop, but not in its range, the
+// variables of that loop hide those of the same name. Without that, a name that two loops have would lead from the inner one to itself.
+func mentions(variables []string, in []celast.NavigableExpr) []celast.NavigableExpr {
+	var out []celast.NavigableExpr
+	for _, e := range in {
+		switch e.Kind() {
+		case celast.IdentKind:
+			if slices.Contains(variables, e.AsIdent()) {
+				out = append(out, e)
+			}
+		case celast.ComprehensionKind:
+			parts, own := e.Children(), variablesOf(e.AsComprehension())
+			visible := slices.DeleteFunc(slices.Clone(variables), func(name string) bool { return slices.Contains(own, name) })
+			out = append(append(out, mentions(variables, parts[:1])...), mentions(visible, parts[1:])...)
+		default:
+			out = append(out, mentions(variables, e.Children())...)
+		}
+	}
+	return out
 }
 
 // comparesWithNull reports whether a call compares its other argument with null.

@@ -247,7 +247,8 @@ func (n Name) Is(text string) bool {
 	if len(n.raw) == len(text) {
 		return string(n.raw) == text && !n.escaped() // An escape sequence is longer than the text that it stands for.
 	}
-	return len(n.raw) > len(text) && n.escaped() && n.String() == text
+	// Six bytes stand for one at least, so a name that is longer is not decoded: an object is searched for many names.
+	return len(n.raw) > len(text) && len(n.raw) <= len(`\u0000`)*len(text) && n.escaped() && n.String() == text
 }
 
 // Equal reports whether two decoded names are equal.

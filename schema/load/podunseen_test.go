@@ -158,3 +158,30 @@ func TestC8_AFaultOfABarrierOfPodsHasThePathOfItsDocument(t *testing.T) {
 		}
 	}
 }
+
+// TestC8_TwoLoopsMayHaveVariablesOfOneName: the variable of the inner loop hides that of the outer one.
+func TestC8_TwoLoopsMayHaveVariablesOfOneName(t *testing.T) {
+	s := compileWorkloads(t, permissionSchema("a", "", "Pod", `{path: .spec, verb: example.com/y, excludedWhen: "self != null && self.containers.exists(c, has(c.ports) && c.ports.exists(c, has(c.hostPort) && c.hostPort == 22))"}`))
+	deployment := func(port string) string {
+		return `{"spec":{"template":{"spec":{"containers":[{"name":"a","ports":[{"containerPort":80,` + port + `}]}]}}}}`
+	}
+	if allows(t, s, gvk("apps", "v1", "Deployment"), deployment(`"hostPort":80`), deployment(`"hostPort":22`), "granular:x") {
+		t.Error("the port passes the barrier")
+	}
+	if !allows(t, s, gvk("apps", "v1", "Deployment"), deployment(`"hostPort":80`), deployment(`"hostPort":81`), "granular:x") {
+		t.Error("another port is barred")
+	}
+}
+
+// TestC8_AFieldThatLabelsAreDerivedFromNeedsTheVerbOfTheTemplate: the verb of the Deployment's own labels does not pass a barrier on those of its Pods.
+func TestC8_AFieldThatLabelsAreDerivedFromNeedsTheVerbOfTheTemplate(t *testing.T) {
+	s := compileWorkloads(t, permissionSchema("a", "", "Pod", `{path: .metadata.labels, verb: labels, parameterSource: labelKey, excluded: true}`))
+	deployment := func(field string) string {
+		return `{"spec":{"template":{"spec":{` + field + `"containers":[{"name":"a"}]}}}}`
+	}
+	for held, want := range map[string]bool{"granular:labels": false, "granular:templateLabels": true} {
+		if got := allows(t, s, gvk("apps", "v1", "Deployment"), deployment(""), deployment(`"nodeName":"n",`), held); got != want {
+			t.Errorf("with %s: %t, want %t", held, got, want)
+		}
+	}
+}

@@ -63,14 +63,30 @@ func TestC2_AnEntryForOneSpellingKeepsTheBarriersOfAnother(t *testing.T) {
 }
 
 func TestG5_C8_TypedValuesSayNothingAboutNames(t *testing.T) {
-	for name, c := range map[string]struct{ template, old, new string }{
-		"objects":  {"additionalProperties: {type: object, " + keepUnknown + "}", `{"x":{}}`, `{"x":{},"Spec":{"hostNetwork":true}}`},
-		"booleans": {"properties: {spec: {type: object, additionalProperties: {type: boolean}}}", `{"spec":{"x":true}}`, `{"spec":{"x":true,"HostNetwork":true}}`},
+	for name, c := range map[string]struct{ template, all, old, new string }{
+		"objects":  {"additionalProperties: {type: object, " + keepUnknown + "}", ".spec.template[*]", `{"x":{}}`, `{"x":{},"Spec":{"hostNetwork":true}}`},
+		"booleans": {"properties: {spec: {type: object, additionalProperties: {type: boolean}}}", ".spec.template.spec[*]", `{"spec":{"x":true}}`, `{"spec":{"x":true,"HostNetwork":true}}`},
 	} {
 		template := runner("{type: object, " + withKey + ", " + c.template + "}")
-		if got := passingOf(t, runnerKind, "runners", `{"spec":{"template":`+c.old+`}}`, `{"spec":{"template":`+c.new+`}}`, template, podNetwork); got != "[y]" {
-			t.Errorf("%s: %q", name, got)
+		for _, documents := range [][]string{{}, {permissionSchema("b", "example.com", "Runner", `{path: '`+c.all+`', verb: example.com/w}`)}} {
+			if got := passingOf(t, runnerKind, "runners", `{"spec":{"template":`+c.old+`}}`, `{"spec":{"template":`+c.new+`}}`, append(documents, template, podNetwork)...); got != "[y]" {
+				t.Errorf("%s, %d further documents: %q", name, len(documents), got)
+			}
 		}
+	}
+}
+
+// TestG5_C2_AnIncludeOfConditionsSaysNothingAboutNames: documents may include the fragment anywhere.
+func TestG5_C2_AnIncludeOfConditionsSaysNothingAboutNames(t *testing.T) {
+	secret := permissionSchema("a", "example.com", "Vault", `{path: .spec.secret, verb: example.com/y, excluded: true}`)
+	conditions := permissionSchema("b", "example.com", "Vault", `{path: .spec, include: conditions}`)
+	if got := passingOf(t, vaultKind, "vaults", `{"spec":{"x":1}}`, `{"spec":{"x":1,"Secret":"a"}}`, unknownVaults(), secret, conditions); got != "[y]" {
+		t.Errorf("a custom resource: %q", got)
+	}
+	free := runner("{type: object, " + withKey + ", " + keepUnknown + "}")
+	conditions = permissionSchema("b", "example.com", "Runner", `{path: .spec.template, include: conditions}`)
+	if got := passingOf(t, runnerKind, "runners", `{"spec":{"template":{"x":{}}}}`, `{"spec":{"template":{"x":{},"Spec":{"hostNetwork":true}}}}`, free, podNetwork, conditions); got != "[y]" {
+		t.Errorf("a template: %q", got)
 	}
 }
 
@@ -173,5 +189,38 @@ func TestC2_KeysOfMapsThatLeadToPodsAreExact(t *testing.T) {
 	barred := permissionSchema("a", "example.com", "Runner", `{path: '.spec.pools[*].template', include: podTemplate}, {path: '.spec.pools["web"]', verb: example.com/web, excluded: true}`)
 	if got := passingOf(t, runnerKind, "runners", old, new, definition, barred); got != "" {
 		t.Errorf("the barrier of another key: %q", got)
+	}
+}
+
+// TestC2_AKeyInAnotherSpellingKeepsTheBarrierOfItsPrefix: an entry for a key takes that key out of the barrier of its prefix, and no other spelling.
+func TestC2_AKeyInAnotherSpellingKeepsTheBarrierOfItsPrefix(t *testing.T) {
+	vault := func(name, permissions string) string {
+		return permissionSchema(name, "example.com", "Vault", permissions)
+	}
+	prefix := vault("a", `{path: '.spec["a/"]', verb: example.com/y, excluded: true}`)
+	all := vault("c", `{path: '.spec[*]', verb: example.com/v}`)
+	for _, key := range []string{"a/secret", "a/Secret", "A/secret", "A/SECRET"} {
+		for what, documents := range map[string][]string{
+			"another document": {prefix, vault("b", `{path: '.spec["A/secret"]', verb: example.com/w}`)},
+			"and one for all":  {prefix, vault("b", `{path: '.spec["A/secret"]', verb: example.com/w}`), all},
+		} {
+			if got := passingOf(t, vaultKind, "vaults", `{"spec":{"z":1}}`, `{"spec":{"z":1,"`+key+`":"b"}}`, append(documents, unknownVaults())...); !strings.Contains(got, "[y]") {
+				t.Errorf("%s, %s: %q", key, what, got)
+			}
+		}
+	}
+	freed := vault("a", `{path: '.spec["a/"]', verb: example.com/y, excluded: true}, {path: '.spec["a/x"]', verb: example.com/w}`)
+	for key, want := range map[string]string{"a/x": "", "a/X": "[y]", "A/x": "[y]", "a/q": "[y]"} {
+		if got := passingOf(t, vaultKind, "vaults", `{"spec":{"z":1}}`, `{"spec":{"z":1,"`+key+`":"b"}}`, unknownVaults(), freed); got != want {
+			t.Errorf("%s beside a key that is taken out: %q, want %q", key, got, want)
+		}
+	}
+	pods := permissionSchema("a", "", "Pod", `{path: '.spec.nodeSelector["example.com/"]', verb: example.com/y, excluded: true}, {path: '.spec.nodeSelector["example.com/x"]', verb: example.com/w}`)
+	typed := runner("{type: object, " + withKey + ", properties: {spec: {type: object, properties: {nodeSelector: {type: object, additionalProperties: {type: string}}}}}}")
+	for key, want := range map[string]string{"example.com/x": "", "example.com/X": "[y]", "Example.com/x": "[y]"} {
+		const template = `{"spec":{"template":{"spec":{"nodeSelector":{"d":"e"%s}}}}}`
+		if got := passingOf(t, runnerKind, "runners", strings.Replace(template, "%s", "", 1), strings.Replace(template, "%s", `,"`+key+`":"b"`, 1), typed, pods); got != want {
+			t.Errorf("a template, %s: %q, want %q", key, got, want)
+		}
 	}
 }

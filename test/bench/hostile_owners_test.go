@@ -76,6 +76,11 @@ func owners() []hostile {
 			other := func(i int) string { return fmt.Sprintf(`"f:other%d":{}`, i) }
 			return heldBy(entry("me", "00", entries(listed(n, path))), ""), heldBy(entry("me", "00", entries(listed(n, other))), "")
 		}},
+		// The object is searched for each path, and its only name there is long and escaped.
+		{name: "owner-changes-beside-a-long-name", n: 12_500, changes: func(n int) int { return n + 2 }, make: func(n int) (string, string) {
+			spec := `"entries":{"` + strings.Repeat(`\u003c`, n) + `":"1"}`
+			return heldBy(entry("me", "00", entries("")), spec), heldBy(entry("me", "00", entries(listed(n, path))), spec)
+		}},
 		{name: "owner-of-items-changes", n: 5_000, changes: func(n int) int { return 3 * n }, make: func(n int) (string, string) {
 			spec := `"items":[` + listed(n, item) + "]"
 			return heldBy(entry("me", "00", items(listed(n, itemPath))), spec), heldBy(entry("you", "00", items(listed(n, itemPath))), spec)

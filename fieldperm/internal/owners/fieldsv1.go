@@ -100,10 +100,16 @@ func paths(set *smdpath.Set) iter.Seq[smdpath.Path] {
 		v.yield, v.stopped = yield, false
 		v.level(set)
 		v.yield = nil
+		if cap(v.path) > mostKept {
+			return
+		}
 		clear(v.path[:cap(v.path)])
 		visits.Put(v)
 	}
 }
+
+// mostKept is the capacity of the largest path that is kept for other iterations, each of which clears it.
+const mostKept = 64
 
 // visits pools the memory for the paths of ended iterations.
 var visits = sync.Pool{New: func() any {

@@ -86,3 +86,19 @@ func drawFields(rnd *rand.Rand, depth int) string {
 	}
 	return "{" + strings.Join(members, ",") + "}"
 }
+
+// TestPaths_ADeepPathIsNotKept: each iteration clears the memory that it shares with later ones.
+func TestPaths_ADeepPathIsNotKept(t *testing.T) {
+	name := "a"
+	deep := make(smdpath.Path, 10_000)
+	for i := range deep {
+		deep[i] = smdpath.PathElement{FieldName: &name}
+	}
+	for range paths(smdpath.NewSet(deep)) {
+	}
+	v, _ := visits.Get().(*visit)
+	defer visits.Put(v)
+	if cap(v.path) > mostKept {
+		t.Errorf("room for a path of %d is kept", cap(v.path))
+	}
+}

@@ -22,6 +22,7 @@ func (o *owners) chargeHollow() {
 		return
 	}
 	var was, is *smdpath.Set
+	came := map[string]bool{} // What comes returns, by version: it looks at all entries, and there may be thousands of one version.
 	for i := range o.is.entries {
 		e := &o.is.entries[i]
 		if o.d.Stops() || !o.is.applies(e.manager) || !o.is.hasOther(e.wroteIn) {
@@ -31,7 +32,12 @@ func (o *owners) chargeHollow() {
 			was = o.values(o.was, func(r *walk.Resolved) rawjson.Value { return r.Old })
 			is = o.values(o.is, func(r *walk.Resolved) rawjson.Value { return r.New })
 		}
-		o.chargeHollowOf(e, was, is)
+		comes, known := came[e.wroteIn]
+		if !known {
+			comes = o.comes(e.wroteIn)
+			came[e.wroteIn] = comes
+		}
+		o.chargeHollowOf(e, comes, was, is)
 	}
 }
 
@@ -67,8 +73,8 @@ func (o *owners) values(in *managedFields, of func(*walk.Resolved) rawjson.Value
 }
 
 // chargeHollowOf charges the hollow containers of one applying manager. was and is are the owned values before and after.
-func (o *owners) chargeHollowOf(e *managedEntry, was, is *smdpath.Set) {
-	comes, here := o.comes(e.wroteIn), o.inNames(e)
+func (o *owners) chargeHollowOf(e *managedEntry, comes bool, was, is *smdpath.Set) {
+	here := o.inNames(e)
 	if their := o.d.Kind.In(e.wroteIn); their != nil && (comes || !was.Difference(is).Empty()) && o.appliesEmpty(e.set().Difference(here), e.set(), their) {
 		o.chargeAll(e.manager)
 		o.applied = true
