@@ -73,7 +73,7 @@ func start(t *testing.T) *stack.Stack {
 }
 
 // startOwn starts a stack for one test: the rules of a barrier stay for a while after it, and other tests need resources without barriers.
-// The test runs in parallel to others, because most of its time is spent in waiting.
+// The test runs in parallel to others, so that they work while it waits.
 func startOwn(t *testing.T, config stack.Config) *stack.Stack {
 	t.Helper()
 	t.Parallel()

@@ -18,7 +18,7 @@ import (
 	"github.com/fieldperm/fieldperm/test/stack"
 )
 
-// observed returns an observation once its status is as wanted.
+// observed returns an observation once its status is as wanted. fieldperm writes it at most once in 30 seconds.
 func observed(t *testing.T, s *stack.Stack, name string, wanted func(*v1alpha1.PermissionObservation) bool) *v1alpha1.PermissionObservation {
 	t.Helper()
 	var out *v1alpha1.PermissionObservation

@@ -18,7 +18,6 @@ import (
 	"k8s.io/apimachinery/pkg/util/wait"
 	"k8s.io/klog/v2"
 
-	"github.com/fieldperm/fieldperm/test/e2e"
 	donothing "github.com/fieldperm/fieldperm/test/noop"
 )
 
@@ -32,8 +31,6 @@ var (
 // and causes no more requests than it needs. The times are printed, not judged.
 func TestW1W2P8P9_APatchCausesTheRequestsThatItNeeds(t *testing.T) {
 	klog.SetSlogLogger(slog.New(slog.DiscardHandler))
-	_, err := e2e.Build() // Once, before several planes need it.
-	must(t, err)
 	runs := startAll(t)
 	for _, r := range runs {
 		if err := r.await(t.Context()); err != nil {
