@@ -20,6 +20,7 @@ import (
 	"k8s.io/cli-runtime/pkg/genericiooptions"
 	"k8s.io/client-go/dynamic"
 	"k8s.io/client-go/kubernetes"
+	"k8s.io/client-go/util/retry"
 
 	"github.com/fieldperm/fieldperm/api/v1alpha1"
 	"github.com/fieldperm/fieldperm/internal/tighten"
@@ -130,15 +131,20 @@ func (p *tightenPlane) objects() string {
 func (p *tightenPlane) observation(name string, rows ...any) {
 	p.t.Helper()
 	ctx := p.t.Context()
-	o, err := p.observe.Get(ctx, name, metav1.GetOptions{})
-	must(p.t, err)
-	now := metav1.Now().UTC().Format(time.RFC3339)
-	o.Object["status"] = map[string]any{
-		"observedGeneration": o.GetGeneration(), "writes": int64(len(rows)), "since": now, "updated": now, "resources": rows,
-		"conditions": []any{map[string]any{"type": "Observing", "status": "True", "reason": "Observing", "message": "", "lastTransitionTime": now}},
-	}
-	_, err = p.observe.UpdateStatus(ctx, o, metav1.UpdateOptions{})
-	must(p.t, err)
+	// A running fieldperm writes the status too.
+	must(p.t, retry.RetryOnConflict(retry.DefaultBackoff, func() error {
+		o, err := p.observe.Get(ctx, name, metav1.GetOptions{})
+		if err != nil {
+			return err
+		}
+		now := metav1.Now().UTC().Format(time.RFC3339)
+		o.Object["status"] = map[string]any{
+			"observedGeneration": o.GetGeneration(), "writes": int64(len(rows)), "since": now, "updated": now, "resources": rows,
+			"conditions": []any{map[string]any{"type": "Observing", "status": "True", "reason": "Observing", "message": "", "lastTransitionTime": now}},
+		}
+		_, err = p.observe.UpdateStatus(ctx, o, metav1.UpdateOptions{})
+		return err
+	}))
 }
 
 func row(user, group, resource, namespace, name string, verbs ...string) any {
