@@ -137,6 +137,10 @@ func (n *node) append(out []byte) []byte {
 	if n.up != nil {
 		out = n.up.append(out)
 	}
+	return n.appendStep(out)
+}
+
+func (n *node) appendStep(out []byte) []byte {
 	switch n.kind {
 	case StepField:
 		return append(append(out, '.'), n.name...)

@@ -103,6 +103,12 @@ spec:
                   type: string
                   x-kubernetes-permission-verb: example.com/entry
                   x-kubernetes-permission-parameterized-by: entry
+              groups:
+                type: object
+                x-kubernetes-permission-verb: example.com/groups
+                additionalProperties:
+                  type: object
+                  additionalProperties: {type: string}
               # A barrier whose condition reads all of it.
               sealed:
                 type: object

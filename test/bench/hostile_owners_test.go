@@ -90,6 +90,12 @@ func owners() []hostile {
 			spec := `"entries":{` + listed(n, value) + "}"
 			return heldBy("", spec), heldBy(entry("me", "00", entries(`"f:new":{}`)), strings.Replace(spec, "{", `{"new":"1",`, 1))
 		}},
+		// The unowned fields are below a long name.
+		{name: "owner-below-a-long-name", n: 1_000, changes: func(n int) int { return n + 2 }, make: func(n int) (string, string) {
+			name := strings.Repeat("x", 120*n)
+			spec := `"groups":{"` + name + `":{` + listed(n, value) + "}}"
+			return heldBy("", spec), heldBy(entry("me", "00", `{"f:spec":{"f:groups":{"f:`+name+`":{".":{},"f:new":{}}}}}`), strings.Replace(spec, `"key0"`, `"new":"1","key0"`, 1))
+		}},
 		{name: "owner-among-unowned-items", n: 10_000, changes: func(n int) int { return n + 1 }, make: func(n int) (string, string) {
 			list := listed(n, item)
 			return heldBy("", `"items":[`+list+"]"), heldBy(entry("me", "00", items(`"k:{\"name\":\"new\"}":{".":{},"f:name":{}}`)), `"items":[{"name":"new"},`+list+"]")

@@ -22,6 +22,7 @@ func (o *owners) chargeHollow() {
 		return
 	}
 	var was, is *smdpath.Set
+	gone := false             // Whether a value lost its last owner.
 	came := map[string]bool{} // What comes returns, by version: it looks at all entries, and there may be thousands of one version.
 	for i := range o.is.entries {
 		e := &o.is.entries[i]
@@ -31,13 +32,14 @@ func (o *owners) chargeHollow() {
 		if is == nil {
 			was = o.values(o.was, func(r *walk.Resolved) rawjson.Value { return r.Old })
 			is = o.values(o.is, func(r *walk.Resolved) rawjson.Value { return r.New })
+			gone = !was.Difference(is).Empty()
 		}
 		comes, known := came[e.wroteIn]
 		if !known {
 			comes = o.comes(e.wroteIn)
 			came[e.wroteIn] = comes
 		}
-		o.chargeHollowOf(e, comes, was, is)
+		o.chargeHollowOf(e, comes, gone, was, is)
 	}
 }
 
@@ -72,10 +74,11 @@ func (o *owners) values(in *managedFields, of func(*walk.Resolved) rawjson.Value
 	return out
 }
 
-// chargeHollowOf charges the hollow containers of one applying manager. was and is are the owned values before and after.
-func (o *owners) chargeHollowOf(e *managedEntry, comes bool, was, is *smdpath.Set) {
+// chargeHollowOf charges the hollow containers of one applying manager. was and is are the owned values before and after, and gone says that one
+// is not owned any more.
+func (o *owners) chargeHollowOf(e *managedEntry, comes, gone bool, was, is *smdpath.Set) {
 	here := o.inNames(e)
-	if their := o.d.Kind.In(e.wroteIn); their != nil && (comes || !was.Difference(is).Empty()) && o.appliesEmpty(e.set().Difference(here), e.set(), their) {
+	if their := o.d.Kind.In(e.wroteIn); their != nil && (comes || gone) && o.appliesEmpty(e.set().Difference(here), e.set(), their) {
 		o.chargeAll(e.manager)
 		o.applied = true
 		return

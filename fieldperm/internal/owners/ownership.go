@@ -9,6 +9,7 @@ import (
 	"github.com/fieldperm/fieldperm/fieldperm/change"
 	"github.com/fieldperm/fieldperm/fieldperm/internal/walk"
 	"github.com/fieldperm/fieldperm/internal/rawjson"
+	"github.com/fieldperm/fieldperm/schema/fieldpath"
 )
 
 // Charge charges changed owners, after all values, so that a denial names a changed value first.
@@ -100,9 +101,10 @@ type owners struct {
 	changed map[manager]bool
 	// version is that of the new object.
 	version string
-	// charged are the places that are charged. text is memory for the text of one.
+	// charged are the places that are charged. text is memory for the text of one, and digests shorten their paths.
 	charged map[identity]bool
 	text    []byte
+	digests fieldpath.Digests
 	// written reports whether a value changed. applied reports whether a manager came to own something by applying.
 	written, applied bool
 	// vanished are the Update managers that the request removed. merged has the paths that they owned, by version.
@@ -135,7 +137,7 @@ type within struct {
 type identity [sha256.Size]byte
 
 func (o *owners) identity(s *walk.Scope) identity {
-	o.text = s.AppendIdentity(o.text[:0])
+	o.text = s.AppendIdentity(o.text[:0], &o.digests)
 	return sha256.Sum256(o.text)
 }
 

@@ -46,8 +46,8 @@ func ScopeOf(r *change.Requirement) Scope {
 
 // AppendIdentity appends a text that is equal for places that are charged alike. A path alone is not enough, because the name of a field may
 // look like a path.
-func (s *Scope) AppendIdentity(out []byte) []byte {
-	out = s.Path.Append(out)
+func (s *Scope) AppendIdentity(out []byte, paths *fieldpath.Digests) []byte {
+	out = paths.Append(out, s.Path)
 	out = s.line.appendIdentity(out)
 	for i := range s.others {
 		out = s.others[i].appendIdentity(out)
