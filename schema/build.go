@@ -47,14 +47,13 @@ type memoKey struct {
 
 func newBuilder(topology *Topology, known permissions, traced bool) *builder {
 	b := &builder{topology: topology, inline: map[string]*overlay{}, memo: map[memoKey]*Node{}, permissions: known, writes: map[string]*Written{}}
+	var from []Origin
+	if traced {
+		from = []Origin{{FormOpenAPI, topology.Source}}
+	}
 	for _, name := range sortedKeys(topology.TypePermissions) {
-		said, errs := statements(topology.Source, RankExtension, topology.TypePermissions[name])
+		said, errs := statements(topology.Source, RankExtension, topology.TypePermissions[name], from)
 		b.errs = append(b.errs, errs...)
-		for _, s := range said {
-			if traced {
-				s.guard.trace(Origin{FormOpenAPI, topology.Source})
-			}
-		}
 		b.inline[name] = &overlay{}
 		b.inline[name].lay(said)
 	}

@@ -221,12 +221,13 @@ func (c *compiler) lay(gvk runtimeschema.GroupVersionKind) *overlay {
 func (c *compiler) read(i int) []statement {
 	if d := &c.docs.Permissions[i]; c.statements[i] == nil {
 		var errs []error
-		c.statements[i], errs = statements(d.Source, d.Rank, d.Entries)
+		var from []Origin
+		if c.docs.Traced {
+			from = []Origin{d.origin()}
+		}
+		c.statements[i], errs = statements(d.Source, d.Rank, d.Entries, from)
 		for _, s := range c.statements[i] {
 			s.guard.everyKind, s.guard.document = d.Kind == "*", i
-			if c.docs.Traced {
-				s.guard.trace(d.origin())
-			}
 		}
 		c.report(errs...)
 	}

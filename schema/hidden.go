@@ -7,7 +7,6 @@ import (
 	runtimeschema "k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/version"
 
-	"github.com/fieldperm/fieldperm/schema/fieldpath"
 	"github.com/fieldperm/fieldperm/verbs"
 )
 
@@ -75,7 +74,7 @@ func (k *Kind) HiddenBarriers(uncovered VerbSet) []verbs.Verb {
 // are included.
 func (n *Node) BarredWithin(uncovered VerbSet) []verbs.Verb {
 	h := &hidden{verbs: map[string]bool{}}
-	walk(n, nil, map[*Node]bool{}, h.guard)
+	each(n, map[*Node]bool{}, h.guard)
 	return h.borne(uncovered)
 }
 
@@ -213,7 +212,7 @@ func (h *hidden) advise(instead string) {
 }
 
 // guard adds the permissions of a node.
-func (h *hidden) guard(_ fieldpath.Pattern, n *Node) {
+func (h *hidden) guard(n *Node) {
 	for _, p := range n.permissions {
 		h.verbs[p.verb.Name()] = true
 		if p.MayBar() {
@@ -239,13 +238,13 @@ func (h *hidden) add(k *Kind, metadata bool) {
 	if m := k.Root.mapping; m != nil {
 		for name, child := range m.fields {
 			if name != "metadata" || metadata {
-				walk(child, nil, seen, h.guard)
+				each(child, seen, h.guard)
 			}
 		}
 		for _, child := range m.keys {
-			walk(child, nil, seen, h.guard)
+			each(child, seen, h.guard)
 		}
-		walk(m.value, nil, seen, h.guard)
+		each(m.value, seen, h.guard)
 	}
 	slices.SortFunc(h.barriers, func(a, b verbs.Verb) int { return strings.Compare(a.String(), b.String()) })
 }

@@ -265,16 +265,19 @@ func walk(n *Node, p fieldpath.Pattern, seen map[*Node]bool, visit func(fieldpat
 	}
 	seen[n] = true
 	visit(p, n)
-	if n.list != nil {
-		walk(n.list.item, p.Child(fieldpath.Element{Any: true}), seen, visit)
-	}
-	if n.mapping != nil {
-		for _, name := range sortedKeys(n.mapping.fields) {
-			walk(n.mapping.fields[name], p.Child(fieldpath.Element{Name: name}), seen, visit)
+	children(n, func(e fieldpath.Element, child *Node) {
+		if !seen[child] {
+			walk(child, p.Child(e), seen, visit)
 		}
-		for _, name := range sortedKeys(n.mapping.keys) {
-			walk(n.mapping.keys[name], p.Child(fieldpath.Element{Name: name}), seen, visit)
-		}
-		walk(n.mapping.value, p.Child(fieldpath.Element{Any: true}), seen, visit)
+	})
+}
+
+// each visits the nodes that walk visits, in the same order, without their patterns: to make these takes longer than the walk.
+func each(n *Node, seen map[*Node]bool, visit func(*Node)) {
+	if n == nil || seen[n] {
+		return
 	}
+	seen[n] = true
+	visit(n)
+	children(n, func(_ fieldpath.Element, child *Node) { each(child, seen, visit) })
 }

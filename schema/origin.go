@@ -40,12 +40,6 @@ func (d *PermissionDocument) origin() Origin {
 	return Origin{d.Form, d.Source}
 }
 
-// trace records the origin of a guard, so that equal entries of different sources make different permissions.
-func (g *guard) trace(from Origin) {
-	g.from = []Origin{from}
-	g.describe()
-}
-
 // withOrigins adds the origins of another guard that makes this one a stronger barrier.
 func (g *guard) withOrigins(other *guard) {
 	for _, from := range other.from {

@@ -7,8 +7,6 @@ import (
 	"fmt"
 	"maps"
 	"slices"
-	"strconv"
-	"strings"
 
 	"github.com/fieldperm/fieldperm/schema/endpoint"
 	"github.com/fieldperm/fieldperm/schema/fieldpath"
@@ -74,21 +72,35 @@ type guard struct {
 	from []Origin
 }
 
-func newGuard(source string, rank Rank, e *Entry) *guard {
-	g := &guard{entry: e, source: source, rank: rank}
+func newGuard(source string, rank Rank, e *Entry, from []Origin) *guard {
+	g := &guard{entry: e, source: source, rank: rank, from: from}
 	g.describe()
 	return g
 }
 
 // describe sets content, says and effect from the other fields.
 func (g *guard) describe() {
+	var c content
 	e := g.entry
-	g.says = fmt.Sprintf("%q%q%q%q%v%q%q%v%v%v%v%v%v", e.Verb, e.ParameterizedBy, e.ParameterTreatment, e.ParameterExpression, e.Excluded, e.ExcludedWhen, g.also, g.bared, g.makes, g.unseen, g.with, e.Apart, e.Powers)
-	g.effect = g.says
-	if len(g.from) > 0 {
-		g.says += fmt.Sprintf("%q", g.from)
+	c.flags(e.Excluded, g.bared, g.makes, e.Apart, g.with != nil)
+	c.texts(e.Verb, e.ParameterizedBy, e.ParameterTreatment, e.ParameterExpression, e.ExcludedWhen, g.with.String())
+	c.list(g.also...)
+	c.list(stringsOf(e.Powers)...)
+	c.number(len(g.unseen))
+	if len(g.unseen) > 0 {
+		c.texts(fmt.Sprintf("%v", g.unseen))
 	}
-	g.content = fmt.Sprintf("%s%q%v%v%v%d%s%q", g.says, e.ParameterSource, e.Optional, e.Bare, g.lent, g.rank, writesKey(e.Writes), e.Fragment)
+	g.effect = string(c)
+	for _, from := range g.from {
+		c.texts(string(from.Form), from.Source)
+	}
+	g.says = string(c)
+	// The origins are at the end of says, so says is a text of its own here.
+	c = nil
+	c.flags(e.Optional, e.Bare, g.lent)
+	c.texts(g.says, e.ParameterSource, writesKey(e.Writes), e.Fragment.Name, e.Fragment.At)
+	c.number(int(g.rank))
+	g.content = string(c)
 }
 
 // writesKey returns a unique text for the writes.
@@ -338,26 +350,24 @@ func (o *overlay) identity() string {
 		return ""
 	}
 	if o.key == "" {
-		var b strings.Builder
-		b.WriteString("{" + string(o.role))
-		for _, g := range slices.Concat(o.general, []*guard{o.guard, o.written, o.included}) {
-			b.WriteString(";")
-			if g != nil {
-				b.WriteString(g.content)
-			}
-		}
-		fmt.Fprintf(&b, ";%v;%t;%s;", o.documents, o.catalogued, o.pod)
-		o.podGuards.describe(&b)
+		var c content
+		c.texts(string(o.role), string(o.pod))
+		c.flags(o.catalogued, o.emitter != nil, o.any != nil, o.freed)
+		c.guards(o.general)
+		c.guards([]*guard{o.guard, o.written, o.included})
+		c.numbers(o.saidBy)
+		c.numbers(o.barredBy)
+		o.podGuards.describe(&c)
 		if o.emitter != nil {
-			b.WriteString("<" + strconv.Quote(o.emitter.entry.ParameterSource))
+			c.texts(o.emitter.entry.ParameterSource)
 		}
 		if o.any != nil {
-			b.WriteString("*" + o.any.identity())
+			c.texts(o.any.identity())
 		}
 		for _, name := range sortedKeys(o.fields) {
-			b.WriteString(strconv.Quote(name) + o.fields[name].identity())
+			c.texts(name, o.fields[name].identity())
 		}
-		sum := sha256.Sum256([]byte(b.String()))
+		sum := sha256.Sum256(c)
 		o.key = string(sum[:])
 	}
 	return o.key

@@ -39,7 +39,7 @@ func leads(root *Node) map[*Node]bool {
 	above := map[*Node][]*Node{}
 	out := map[*Node]bool{}
 	var next []*Node
-	walk(root, nil, map[*Node]bool{}, func(_ fieldpath.Pattern, n *Node) {
+	each(root, map[*Node]bool{}, func(n *Node) {
 		children(n, func(_ fieldpath.Element, child *Node) { above[child] = append(above[child], n) })
 		if len(n.permissions) > 0 {
 			out[n] = true
@@ -87,4 +87,22 @@ func parts(n *Node, visit func(fieldpath.Element, *Node)) {
 	for _, name := range sortedKeys(n.mapping.spellings) {
 		visit(fieldpath.Element{Name: name}, n.mapping.spellings[name])
 	}
+}
+
+// hasPart reports whether a node that parts would visit fits. It needs no order: to sort the names takes much of the time of a compile.
+func hasPart(n *Node, fits func(*Node) bool) bool {
+	if n.list != nil && n.list.item != nil && fits(n.list.item) {
+		return true
+	}
+	if n.mapping == nil {
+		return false
+	}
+	for _, below := range []map[string]*Node{n.mapping.fields, n.mapping.keys, n.mapping.spellings} {
+		for _, child := range below {
+			if fits(child) {
+				return true
+			}
+		}
+	}
+	return n.mapping.value != nil && fits(n.mapping.value)
 }

@@ -2,9 +2,7 @@ package schema
 
 import (
 	"cmp"
-	"fmt"
 	"slices"
-	"strings"
 
 	runtimeschema "k8s.io/apimachinery/pkg/runtime/schema"
 
@@ -44,14 +42,13 @@ func (p podGuards) and(specific podGuards) podGuards {
 	}
 }
 
-// describe writes a text that is equal for equal guards.
-func (p podGuards) describe(b *strings.Builder) {
-	fmt.Fprint(b, p.freed)
-	for _, chain := range slices.Concat([][]*guard{p.pods, p.ofPods}, p.derived) {
-		b.WriteString("~")
-		for _, g := range chain {
-			b.WriteString("+" + g.content)
-		}
+// describe adds what is equal for equal guards, but for freed, which the caller adds.
+func (p podGuards) describe(c *content) {
+	c.guards(p.pods)
+	c.guards(p.ofPods)
+	c.number(len(p.derived))
+	for _, chain := range p.derived {
+		c.guards(chain)
 	}
 }
 

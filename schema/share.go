@@ -2,7 +2,6 @@ package schema
 
 import (
 	"bytes"
-	"encoding/binary"
 	"slices"
 
 	"github.com/fieldperm/fieldperm/schema/fieldpath"
@@ -28,7 +27,7 @@ type sharing struct {
 	// path holds the nodes that are entered and not yet closed. entered is the index of each in path (Tarjan's search for cycles).
 	path    []*Node
 	entered map[*Node]int
-	content []byte
+	content content
 }
 
 func newSharing() *sharing {
@@ -257,44 +256,25 @@ func (s *sharing) guarding(permissions []*Permission) {
 	}
 }
 
-func (s *sharing) flags(set ...bool) {
-	var b byte
-	for i, is := range set {
-		if is {
-			b |= 1 << i
-		}
-	}
-	s.content = append(s.content, b)
-}
+func (s *sharing) flags(set ...bool) { s.content.flags(set...) }
 
-func (s *sharing) number(n uint64) { s.content = binary.AppendUvarint(s.content, n) }
+func (s *sharing) number(n uint64) { s.content.number(int(n)) }
 
-func (s *sharing) text(t string) {
-	s.number(uint64(len(t)))
-	s.content = append(s.content, t...)
-}
+func (s *sharing) text(t string) { s.content.texts(t) }
 
 // mayBarBelow computes MayBarWithin from the nodes directly below.
 func (n *Node) mayBarBelow() bool {
-	found := false
-	parts(n, func(_ fieldpath.Element, child *Node) {
-		found = found || child.MayBarWithin() || slices.ContainsFunc(child.permissions, (*Permission).MayBar)
+	return hasPart(n, func(child *Node) bool {
+		return child.MayBarWithin() || slices.ContainsFunc(child.permissions, (*Permission).MayBar)
 	})
-	return found
 }
 
 // mayMakePods computes makesPods from the node itself and the nodes directly below.
 func (n *Node) mayMakePods() bool {
-	found := n.pod != NoPod
-	parts(n, func(_ fieldpath.Element, child *Node) { found = found || child.makesPods })
-	return found
+	return n.pod != NoPod || hasPart(n, func(child *Node) bool { return child.makesPods })
 }
 
 // mayStandApartBelow computes MayStandApartWithin from the nodes directly below.
 func (n *Node) mayStandApartBelow() bool {
-	found := false
-	parts(n, func(_ fieldpath.Element, child *Node) {
-		found = found || child.MayStandApartWithin() || child.StandsApart()
-	})
-	return found
+	return hasPart(n, func(child *Node) bool { return child.MayStandApartWithin() || child.StandsApart() })
 }

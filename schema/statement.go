@@ -16,8 +16,8 @@ type statement struct {
 }
 
 // statements reads the entries of one document, once for all its kinds. A document that names a path twice contradicts itself, which is a
-// fault.
-func statements(source string, rank Rank, entries []Entry) ([]statement, []error) {
+// fault. from are the origins of all entries, nil if the compile is not traced: equal entries of different sources then make different permissions.
+func statements(source string, rank Rank, entries []Entry, from []Origin) ([]statement, []error) {
 	var out []statement
 	var errs []error
 	seen := make(map[string]string, len(entries))
@@ -32,11 +32,12 @@ func statements(source string, rank Rank, entries []Entry) ([]statement, []error
 			errs = append(errs, &Error{Source: source, Pointer: e.Pointer, Message: err.Error()})
 			continue
 		}
-		if first, twice := seen[p.String()]; twice {
+		path := p.String()
+		if first, twice := seen[path]; twice {
 			errs = append(errs, &Error{Source: source, Pointer: e.Pointer, Message: fmt.Sprintf("path %q stands twice in this document, first at %s: keep one of them", e.Path, first)})
 			continue
 		}
-		seen[p.String()] = e.Pointer
+		seen[path] = e.Pointer
 		if len(p) == 0 && e.Verb != "" {
 			errs = append(errs, &Error{Source: source, Pointer: e.Pointer, Message: fmt.Sprintf("verb %q at the root: the root's verb is always granular:*, leave it out", e.Verb)})
 			continue
@@ -47,7 +48,7 @@ func statements(source string, rank Rank, entries []Entry) ([]statement, []error
 				continue
 			}
 		}
-		out = append(out, statement{path: p, guard: newGuard(source, rank, e)})
+		out = append(out, statement{path: p, guard: newGuard(source, rank, e, from)})
 	}
 	return out, errs
 }

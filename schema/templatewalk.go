@@ -4,7 +4,6 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/fieldperm/fieldperm/schema/fieldpath"
 	"github.com/fieldperm/fieldperm/verbs"
 )
 
@@ -157,7 +156,7 @@ func (w *templateWalk) around(n *Node, d derivation) ([]*Permission, mapKey) {
 		}
 	}
 	for _, child := range n.Children() {
-		walk(child, nil, map[*Node]bool{}, func(_ fieldpath.Pattern, n *Node) { add(n) })
+		each(child, map[*Node]bool{}, add)
 	}
 	return out, key
 }

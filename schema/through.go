@@ -181,7 +181,7 @@ func (k *Kind) WalkAt(path string, visit func(*Node)) {
 		visit(n)
 		n = next
 	}
-	walk(n, nil, map[*Node]bool{}, func(_ fieldpath.Pattern, n *Node) { visit(n) })
+	each(n, map[*Node]bool{}, visit)
 }
 
 // Has reports whether the kind declares a field at a path.

@@ -152,12 +152,10 @@ func compile(t testing.TB, text string) *schema.Schema {
 	t.Helper()
 	file := filepath.Join(t.TempDir(), "documents.yaml")
 	must(t, os.WriteFile(file, []byte(text), 0o600))
-	documents, _, _, err := sources.Files([]string{file})
+	_, compiled, unmatched, err := sources.TracedFiles([]string{file})
 	must(t, err)
-	documents.Traced = true
-	compiled, errs := schema.Compile(documents)
-	if len(errs) > 0 {
-		t.Fatal(errs)
+	if len(unmatched) > 0 {
+		t.Fatal(unmatched)
 	}
 	return compiled
 }

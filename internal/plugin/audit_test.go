@@ -17,18 +17,15 @@ import (
 
 	"github.com/fieldperm/fieldperm/internal/audit"
 	"github.com/fieldperm/fieldperm/internal/sources"
-	"github.com/fieldperm/fieldperm/schema"
 )
 
 // scanned returns a scan of two users with the marker.
 func scanned(t *testing.T) *audit.Scan {
 	t.Helper()
-	documents, _, _, err := sources.Files(nil)
+	documents, compiled, _, err := sources.TracedFiles(nil)
 	if err != nil {
 		t.Fatal(err)
 	}
-	documents.Traced = true
-	compiled, _ := schema.Compile(documents)
 	s := &audit.Scan{Known: audit.NewKnown(compiled, &documents), Many: audit.DefaultMany, Report: func(audit.Finding) {}}
 	nothing := func(context.Context, func(*audit.Binding) error) error { return nil }
 	role := &audit.Role{Ref: audit.Ref{Kind: "ClusterRole", Name: "a"}, Rules: []rbacv1.PolicyRule{{APIGroups: []string{"apps"}, Resources: []string{"deployments"}, Verbs: []string{"granular", "granular:labels"}}}}

@@ -16,12 +16,10 @@ import (
 // On a terminal there are colours and marks. Without them the words are the same, so nothing depends on a colour.
 func TestExplain_ColoursAddNothing(t *testing.T) {
 	files := []string{"../../cmd/kubectl-fieldperm/testdata/explain/gadgets.yaml", "../../cmd/kubectl-fieldperm/testdata/explain/documents.yaml"}
-	documents, _, _, err := sources.Files(files)
+	_, compiled, _, err := sources.TracedFiles(files)
 	if err != nil {
 		t.Fatal(err)
 	}
-	documents.Traced = true
-	compiled, _ := schema.Compile(documents)
 	for _, c := range [][3]string{{"example.com", "Gadget", "gadgets"}, {"", "ConfigMap", "configmaps"}} {
 		ref := schema.ResourceRef{Group: c[0], Version: "v1", Resource: c[2]}
 		k, err := fieldtree.Of(compiled, runtimeschema.GroupVersionKind{Group: c[0], Version: "v1", Kind: c[1]}, ref)

@@ -31,28 +31,29 @@ type traced struct {
 func (o *inquirer) known(ctx context.Context) (*traced, error) {
 	out := &traced{}
 	if o.offline() {
-		documents, compiled, unmatched, err := sources.Files(o.files())
+		documents, compiled, unmatched, err := sources.TracedFiles(o.files())
 		if err != nil {
 			return nil, err
 		}
 		for _, err := range unmatched {
 			o.warn("%v", err)
 		}
-		out.Snapshot = &sources.Snapshot{Schema: compiled, Documents: documents}
-	} else {
-		config, err := o.config()
-		if err != nil {
-			return nil, err
-		}
-		if err := reachable(ctx, config, o.withoutCluster()); err != nil {
-			return nil, err
-		}
-		if out.Snapshot, out.missing, err = sources.Readable(ctx, config); err != nil {
-			return nil, err
-		}
-		for _, warning := range out.Warnings {
-			o.warn("%v", warning)
-		}
+		// A traced compile decides as any other does.
+		out.Snapshot, out.compiled = &sources.Snapshot{Schema: compiled, Documents: documents}, compiled
+		return out, nil
+	}
+	config, err := o.config()
+	if err != nil {
+		return nil, err
+	}
+	if err := reachable(ctx, config, o.withoutCluster()); err != nil {
+		return nil, err
+	}
+	if out.Snapshot, out.missing, err = sources.Readable(ctx, config); err != nil {
+		return nil, err
+	}
+	for _, warning := range out.Warnings {
+		o.warn("%v", warning)
 	}
 	documents := out.Documents
 	documents.Traced = true

@@ -13,15 +13,25 @@ import (
 // or directories. Any fault is an error that names file and position, so that a server never starts with less protection than its
 // files require. Only faults about a kind that may be installed later are returned separately, as unmatched.
 func Files(paths []string) (documents schema.Documents, compiled *schema.Schema, unmatched []error, err error) {
+	return files(paths, false)
+}
+
+// TracedFiles does what Files does, in a traced compile.
+func TracedFiles(paths []string) (documents schema.Documents, compiled *schema.Schema, unmatched []error, err error) {
+	return files(paths, true)
+}
+
+func files(paths []string, traced bool) (documents schema.Documents, compiled *schema.Schema, unmatched []error, err error) {
 	base, err := builtIn()
 	if err != nil {
 		return schema.Documents{}, nil, nil, err
 	}
-	files, errs := load.Files(paths)
+	more, errs := load.Files(paths)
 	if len(errs) > 0 {
 		return schema.Documents{}, nil, nil, utilerrors.NewAggregate(errs)
 	}
-	documents = base.Append(files)
+	documents = base.Append(more)
+	documents.Traced = traced
 	compiled, errs = schema.Compile(documents)
 	var fatal []error
 	for _, err := range errs {

@@ -3,8 +3,10 @@ package load
 import (
 	_ "embed"
 	"fmt"
+	"maps"
 	"slices"
 	"strings"
+	"sync"
 
 	autoscalingv1 "k8s.io/api/autoscaling/v1"
 	corev1 "k8s.io/api/core/v1"
@@ -51,8 +53,15 @@ func extraKinds() map[runtimeschema.GroupVersionKind]string {
 
 // BuiltIn returns the kinds that a kube-apiserver stores, in every version that client-go knows, including old ones: client-go's typed
 // schema, and the kinds that it lacks (extraKinds). The types are those that the server publishes, with defaults, list types and map
-// types.
+// types. Callers may change the kinds, but not the types.
 func BuiltIn() (schema.Topology, error) {
+	topology, err := builtInTopology()
+	topology.Kinds = maps.Clone(topology.Kinds)
+	return topology, err
+}
+
+// builtInTopology makes what BuiltIn returns, once.
+var builtInTopology = sync.OnceValues(func() (schema.Topology, error) {
 	known, err := clientScheme()
 	if err != nil {
 		return schema.Topology{}, err
@@ -92,7 +101,7 @@ func BuiltIn() (schema.Topology, error) {
 	}
 	topology.Types = &smd.Schema{Types: slices.Concat(types, extensions, aggregation.Schema.Types, binding.Schema.Types)}
 	return topology, nil
-}
+})
 
 // clientScheme returns only client-go's kinds. client-go's own scheme is a global variable, to which any package of the program may have
 // added kinds.

@@ -25,12 +25,10 @@ func TestC1_ExplainHasTheChainsOfDecisions(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	documents, _, _, err := sources.Files(files)
+	_, compiled, _, err := sources.TracedFiles(files)
 	if err != nil {
 		t.Fatal(err)
 	}
-	documents.Traced = true
-	compiled, _ := schema.Compile(documents)
 	compared, barred := 0, 0
 	for _, s := range scenarios(t) {
 		for _, step := range s.Reviewed() {

@@ -1,0 +1,92 @@
+package schema
+
+import (
+	"strings"
+	"testing"
+
+	"github.com/fieldperm/fieldperm/api/v1alpha1"
+	"github.com/fieldperm/fieldperm/schema/fieldpath"
+)
+
+// Nodes with equal content are one node, so all that makes a difference to a barrier or a verb counts, and no text runs into the next.
+func TestC2_EntriesThatDifferHaveDifferentContent(t *testing.T) {
+	entry := func(p v1alpha1.FieldPermission) *guard {
+		return newGuard("", RankAdministrator, &Entry{FieldPermission: p}, nil)
+	}
+	change := func(change func(*guard)) *guard {
+		out := entry(v1alpha1.FieldPermission{Verb: "a"})
+		change(out)
+		out.describe()
+		return out
+	}
+	seen := map[string]string{}
+	for name, g := range map[string]*guard{
+		"verb":                       entry(v1alpha1.FieldPermission{Verb: "a"}),
+		"longer verb":                entry(v1alpha1.FieldPermission{Verb: "ab"}),
+		"parameter":                  entry(v1alpha1.FieldPermission{Verb: "a", ParameterizedBy: "b"}),
+		"treatment":                  entry(v1alpha1.FieldPermission{Verb: "a", ParameterTreatment: "b"}),
+		"expression":                 entry(v1alpha1.FieldPermission{Verb: "a", ParameterExpression: "b"}),
+		"excluded":                   entry(v1alpha1.FieldPermission{Verb: "a", Excluded: true}),
+		"condition":                  entry(v1alpha1.FieldPermission{Verb: "a", ExcludedWhen: "b"}),
+		"condition of other version": change(func(g *guard) { g.also = []string{"b"} }),
+		"two conditions":             change(func(g *guard) { g.also = []string{"b", "c"} }),
+		"other conditions":           change(func(g *guard) { g.also = []string{"bc"} }),
+		"bared":                      change(func(g *guard) { g.bared = true }),
+		"makes":                      change(func(g *guard) { g.makes = true }),
+		"unseen":                     change(func(g *guard) { g.unseen = []unseen{{overwrites: true}} }),
+		"with":                       change(func(g *guard) { g.with = fieldpath.Pattern{{Name: "b"}} }),
+		"with the root":              change(func(g *guard) { g.with = fieldpath.Pattern{} }),
+		"apart":                      change(func(g *guard) { g.entry.Apart = true }),
+		"power":                      change(func(g *guard) { g.entry.Powers = []Power{RunsCode} }),
+		"origin":                     change(func(g *guard) { g.from = []Origin{{FormAnnotation, "b"}} }),
+	} {
+		if other, is := seen[g.says]; is {
+			t.Errorf("%s and %s say the same", name, other)
+		}
+		if seen[g.says] = name; !strings.Contains(g.content, g.says) {
+			t.Errorf("%s: the content has not all of what the entry says", name)
+		}
+		if (g.effect != g.says) != (name == "origin") {
+			t.Errorf("%s: the effect is with origins, or is not what the entry says", name)
+		}
+	}
+}
+
+func TestC2_OverlaysThatDifferHaveDifferentIdentities(t *testing.T) {
+	of := func(verb string) *guard {
+		return newGuard("", RankAdministrator, &Entry{FieldPermission: v1alpha1.FieldPermission{Verb: verb, ParameterSource: verb}}, nil)
+	}
+	a, b := of("a"), of("b")
+	seen := map[string]string{}
+	for name, o := range map[string]*overlay{
+		"nothing":          {},
+		"guard":            {guard: a},
+		"other guard":      {guard: b},
+		"general":          {general: []*guard{a}},
+		"two general":      {general: []*guard{a, a}},
+		"written":          {written: a},
+		"included":         {included: a},
+		"emitter":          {emitter: a},
+		"role":             {role: "a"},
+		"pod":              {pod: PodSpec},
+		"catalogued":       {catalogued: true},
+		"said":             {documents: documents{saidBy: []int{1}}},
+		"barred":           {documents: documents{barredBy: []int{1}}},
+		"said twice":       {documents: documents{saidBy: []int{1, 1}}},
+		"pods":             {podGuards: podGuards{pods: []*guard{a}}},
+		"of pods":          {podGuards: podGuards{ofPods: []*guard{a}}},
+		"derived":          {podGuards: podGuards{derived: [][]*guard{{a, b}}}},
+		"derived in two":   {podGuards: podGuards{derived: [][]*guard{{a}, {b}}}},
+		"freed":            {podGuards: podGuards{freed: true}},
+		"items":            {any: &overlay{guard: a}},
+		"field":            {fields: map[string]*overlay{"a": {guard: a}}},
+		"field without it": {fields: map[string]*overlay{"a": {}}},
+		"other field":      {fields: map[string]*overlay{"b": {guard: a}}},
+	} {
+		id := o.identity()
+		if other, is := seen[id]; is {
+			t.Errorf("%s and %s have the same identity", name, other)
+		}
+		seen[id] = name
+	}
+}
