@@ -235,19 +235,6 @@ func TestCluster_AuditFindsEachFaultAndNoOther(t *testing.T) {
 	})
 }
 
-// TestCluster_AuditOfAClusterWithoutFieldperm: nothing is wrong, and the command says that fieldperm is not there.
-func TestCluster_AuditOfAClusterWithoutFieldperm(t *testing.T) {
-	c, err := cluster.Start(t.Context(), cluster.Config{Dir: t.TempDir()})
-	must(t, err)
-	t.Cleanup(func() { must(t, c.Stop()) })
-	admin, err := c.User("admin", "system:masters")
-	must(t, err)
-	code, stdout, problems := auditOf(t, admin)
-	if code != 0 || !strings.Contains(problems, "does not have the kinds of fieldperm") || !strings.Contains(stdout, "0 errors, 0 warnings and 1 note") {
-		t.Errorf("exit code %d, %s, %s", code, problems, stdout)
-	}
-}
-
 // TestCluster_AuditBelievesAProof: where fieldperm is enforced, a holder of the marker is let in, and the audit reports nothing.
 func TestCluster_AuditBelievesAProof(t *testing.T) {
 	bin, err := e2e.Build()

@@ -117,34 +117,3 @@ func nearest(rows []anyvalue.Row, path string) (out anyvalue.Outcome, exact bool
 	}
 	return out, exact
 }
-
-// TestA5_Cluster_CanIWithoutFieldperm: the marker lets nobody in on a cluster without fieldperm.
-func TestA5_Cluster_CanIWithoutFieldperm(t *testing.T) {
-	c, err := cluster.Start(t.Context(), cluster.Config{Dir: t.TempDir()})
-	must(t, err)
-	t.Cleanup(func() { must(t, c.Stop()) })
-	admin, err := c.User("admin", "system:masters")
-	must(t, err)
-	p := &plane{t: t, cluster: c, admin: admin}
-	deployment, _, _ := strings.Cut(canIObjects, "\n---\n{apiVersion: apps/v1, kind: StatefulSet")
-	p.kubectl(deployment, "create", "-f", "-")
-	p.grant(map[string][]string{"scaler": {"granular", "granular:scale", "get", "list"}, "updater": {"update", "get", "list"}, "nobody": {"get"}})
-	for _, test := range []struct {
-		user, verb string
-		code       int
-		want       string
-	}{
-		{"scaler", "patch", 1, "no - holds granular, and the API server does not let the user in"},
-		{"updater", "update", 0, "yes"},
-		{"updater", "patch", 1, "no - needs patch or granular on deployments.apps"},
-	} {
-		user, err := c.User(test.user)
-		must(t, err)
-		if code, stdout, stderr := canI(t, user, test.verb, "deploy/web", "--field", "spec.replicas"); code != test.code || !strings.HasPrefix(stdout, test.want) {
-			t.Errorf("%s %s: exit code %d, %q, %q, want %d, %q", test.user, test.verb, code, stdout, stderr, test.code, test.want)
-		}
-		if code, stdout, stderr := canI(t, admin, test.verb, "deploy/web", "--field", "spec.replicas", "--as", test.user, "--value", "9"); code != test.code || !strings.HasPrefix(stdout, test.want) {
-			t.Errorf("%s %s, asked by the administrator: exit code %d, %q, %q, want %d, %q", test.user, test.verb, code, stdout, stderr, test.code, test.want)
-		}
-	}
-}
