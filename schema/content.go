@@ -3,7 +3,7 @@ package schema
 import "encoding/binary"
 
 // content is a text for everything that counts of a value: two values with equal content are the same for a compile. Each part is written with its
-// length, so no two contents are equal by chance. A compile writes about 100,000 of them, for which package fmt is too slow.
+// length, so no two contents are equal by chance. A compile writes one for each entry and overlay: package fmt took a sixth of its time.
 type content []byte
 
 // flags writes at most eight flags.

