@@ -156,6 +156,9 @@ func (b *builder) build(ref smd.TypeRef, o *overlay, fallback []byte, p place) *
 	}
 	if o != nil {
 		b.unknownPaths(o, atom)
+		if fault := o.podMark.fault(b.at); fault != nil {
+			b.errs = append(b.errs, fault)
+		}
 		own := p
 		if n.scalar && n.mapping == nil {
 			own = p.with(n.emits)

@@ -28,8 +28,7 @@ type overlay struct {
 	// included is an entry of an included fragment, or of another document of an administrator, that does not count here. The node still
 	// emits its parameter, which other entries of the document need.
 	included *guard
-	// pod is the part of a Pod that the field becomes.
-	pod PodPart
+	podMark
 	podGuards
 	fields map[string]*overlay
 	any    *overlay
@@ -141,11 +140,9 @@ func (o *overlay) lay(document []statement) {
 			at.written = s.guard
 			continue
 		}
-		if e := s.guard.entry; e.Pod != NoPod {
-			at.pod = e.Pod
-			if e.Verb == "" && e.ParameterSource == "" {
-				continue
-			}
+		at.podMark = at.podMark.and(markOf(s.guard))
+		if e := s.guard.entry; e.Pod != NoPod && e.Verb == "" && e.ParameterSource == "" {
+			continue
 		}
 		at.note(s.guard)
 		switch {
@@ -285,7 +282,7 @@ func merge(outer, inner *overlay, ofKey bool) *overlay {
 		return outer
 	}
 	m := &overlay{guard: outer.guard, general: slices.Concat(inner.general, outer.general), role: outer.role, written: outer.written, any: merge(outer.any, inner.any, ofKey)}
-	m.documents, m.pod, m.podGuards = outer.documents.and(inner.documents), cmp.Or(outer.pod, inner.pod), inner.podGuards.and(outer.podGuards)
+	m.documents, m.podMark, m.podGuards = outer.documents.and(inner.documents), outer.podMark.and(inner.podMark), inner.podGuards.and(outer.podGuards)
 	m.catalogued = outer.catalogued || inner.catalogued
 	m.emitter, m.included = cmp.Or(outer.emitter, inner.emitter), cmp.Or(outer.included, inner.included)
 	switch {
@@ -325,7 +322,7 @@ func (o *overlay) untyped() *overlay {
 	if o == nil {
 		return nil
 	}
-	out := &overlay{documents: o.documents, catalogued: o.catalogued, pod: o.pod, podGuards: o.podGuards, any: o.any.untyped()}
+	out := &overlay{documents: o.documents, catalogued: o.catalogued, podMark: o.podMark, podGuards: o.podGuards, any: o.any.untyped()}
 	for _, g := range o.general {
 		if g != nil {
 			out.general = append(out.general, g.lend(""))
@@ -352,7 +349,7 @@ func (o *overlay) identity() string {
 	if o.key == "" {
 		var c content
 		c.texts(string(o.role), string(o.pod))
-		c.flags(o.catalogued, o.emitter != nil, o.any != nil, o.freed)
+		c.flags(o.catalogued, o.emitter != nil, o.any != nil, o.freed, o.contradicts != nil)
 		c.guards(o.general)
 		c.guards([]*guard{o.guard, o.written, o.included})
 		c.numbers(o.saidBy)

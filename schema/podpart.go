@@ -202,7 +202,7 @@ func (o *overlay) bearing(barriers *overlay) *overlay {
 		*out = *o
 		out.key = ""
 	}
-	out.pod, out.podGuards = cmp.Or(out.pod, barriers.pod), out.podGuards.and(barriers.podGuards)
+	out.podMark, out.podGuards = out.podMark.and(barriers.podMark), out.podGuards.and(barriers.podGuards)
 	if barriers.any != nil {
 		out.any = out.any.bearing(barriers.any)
 	}

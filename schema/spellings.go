@@ -96,7 +96,7 @@ func (o *overlay) beside() *overlay {
 	if o == nil {
 		return nil
 	}
-	out := &overlay{pod: o.pod, podGuards: podGuards{derived: slices.Clone(o.derived)}, any: o.any.beside()}
+	out := &overlay{podMark: o.podMark, podGuards: podGuards{derived: slices.Clone(o.derived)}, any: o.any.beside()}
 	for _, chain := range [][]*guard{append(slices.Clone(o.general), o.guard), o.pods} {
 		var line []*guard
 		for _, g := range chain {

@@ -29,7 +29,8 @@ func (o *overlay) borrow(loans []loan) {
 	for _, s := range loans {
 		e := s.guard.entry
 		if s.same && e.Pod != NoPod {
-			o.at(s.path).pod = e.Pod
+			at := o.at(s.path)
+			at.podMark = at.podMark.and(markOf(s.said))
 		}
 		if len(s.path) == 0 || len(e.Writes) > 0 || e.Verb == "" && e.ParameterSource == "" {
 			continue

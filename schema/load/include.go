@@ -99,6 +99,10 @@ func (x *expansion) include(entries []schema.Entry) ([]schema.Entry, []error) {
 			}
 			// Without the parameter, verbs of the fragment would disappear. Without the mark, barriers of Pods would not hold.
 			own := &out[at]
+			if own.Pod != f.Pod && own.Pod != schema.NoPod && f.Pod != schema.NoPod {
+				errs = append(errs, fault(source, own.Pointer, "%q: the include makes the field the %s of Pods, and the include at %s makes it their %s: include one of the fragments at another field",
+					f.Path, own.Pod, e.Pointer, f.Pod))
+			}
 			own.ParameterSource, own.Pod = cmp.Or(own.ParameterSource, f.ParameterSource), cmp.Or(own.Pod, f.Pod)
 		}
 	}
