@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"maps"
 	"net/http"
 	"reflect"
 	"slices"
@@ -218,10 +219,38 @@ func (r *SchemaReviewer) trial(current schema.Documents, source, kind string, ra
 		return nil
 	}
 	before, _ := schema.Compile(current)
+	if faults := newlyFailed(before, compiled, source); len(faults) > 0 {
+		return faults
+	}
 	if faults := takenAway(before, compiled, source); len(faults) > 0 {
 		return faults
 	}
 	return append(faults, r.replaced(added, before, compiled)...)
+}
+
+// newlyFailed returns a fault of a document for each reason why kinds fail with it that compile without it. The compiler may find the fault in another
+// document, because only both together exceed a limit, but then writes of these kinds would be refused.
+func newlyFailed(before, after *schema.Schema, source string) []error {
+	old, kinds := before.Failed(), map[string][]string{}
+	for gvk, err := range after.Failed() {
+		if old[gvk] == nil {
+			kinds[err.Error()] = append(kinds[err.Error()], gvk.String())
+		}
+	}
+	var faults []error
+	for _, reason := range slices.Sorted(maps.Keys(kinds)) {
+		faults = append(faults, &schema.Error{Source: source, Message: fmt.Sprintf("writes of %s would be refused with this document: %s", firstOf(kinds[reason]), reason)})
+	}
+	return faults
+}
+
+// firstOf returns the first of some kinds, and how many there are.
+func firstOf(kinds []string) string {
+	first := fmt.Sprintf("%q", slices.Min(kinds))
+	if len(kinds) > 1 {
+		first += fmt.Sprintf(" and %d other kinds", len(kinds)-1)
+	}
+	return first
 }
 
 // takenAway returns the faults of a PermissionSchema that replaces a verb which an UncoveredPermissionSet uses as a barrier for a field.

@@ -25,8 +25,8 @@ type builder struct {
 	// places are the places of the steps of at.
 	places []place
 	errs   []error
-	// made counts the nodes of the kind that have an overlay.
-	made int
+	// room counts the nodes of the kind that have an overlay.
+	room room
 	// lacking are the guards whose path the kind lacks, with the error that says so.
 	lacking map[*guard]error
 	// atomic are the atomic lists on the path at.
@@ -63,30 +63,13 @@ func newBuilder(topology *Topology, known permissions, traced bool) *builder {
 // kind returns the root of a type under the overlay of a kind, and the faults. After a fault it keeps no nodes for the next kind, which
 // would otherwise share a node and miss the fault.
 func (b *builder) kind(name string, o *overlay) (*Node, []error) {
-	b.lacking, b.made = map[*guard]error{}, 0
+	b.lacking, b.room = map[*guard]error{}, newRoom()
 	root := b.build(smd.TypeRef{NamedType: &name}, o, nil, place{})
 	errs := b.errs
 	if b.errs = nil; len(errs)+len(b.lacking) > 0 {
 		clear(b.memo)
 	}
 	return root, errs
-}
-
-// mostNodes is the maximum number of nodes of a kind at and above entries. Nodes with the same entries are several if the paths to them emit other
-// parameters, and a value that may be a list or a map emits one or none: each such step of a path doubles the nodes.
-const mostNodes = 50_000
-
-// hasRoom counts a node. It reports false after the last one, with one fault for the kind.
-func (b *builder) hasRoom(o *overlay) bool {
-	if b.made++; b.made == mostNodes+1 {
-		err := &Error{Source: b.topology.Source}
-		if all := o.guards(); len(all) > 0 {
-			err.Source, err.Pointer = all[0].source, all[0].entry.Pointer
-		}
-		err.Message = fmt.Sprintf("%s: the entries of the kind stand for more than %d places: leave out parameter sources of paths through fields that the type does not know", orRoot(b.at), mostNodes)
-		b.errs = append(b.errs, err)
-	}
-	return b.made <= mostNodes
 }
 
 // place holds the parameters that the path to a node has emitted, sorted.
@@ -135,7 +118,10 @@ func (b *builder) build(ref smd.TypeRef, o *overlay, fallback []byte, p place) *
 	if n, done := b.memo[key]; done {
 		return n
 	}
-	if o != nil && !b.hasRoom(o) {
+	if o != nil && !b.room.take(o) {
+		if fault := b.room.fault(b.topology.Source, b.at); fault != nil {
+			b.errs = append(b.errs, fault)
+		}
 		return unknown
 	}
 	n := &Node{scalar: atom.Scalar != nil, fallback: fallback}
