@@ -159,9 +159,11 @@ func (b *builder) build(ref smd.TypeRef, o *overlay, fallback []byte, p place) *
 			passing = b.compiled(slices.DeleteFunc(append(slices.Clone(o.general), o.guard), func(g *guard) bool { return !o.isOfPods(g) }), own)
 		}
 		n.fork(b.compiled(o.pods, own), passing)
+		chains := make([][]*Permission, 0, len(o.derived))
 		for _, chain := range o.derived {
-			n.derive(b.compiled(chain, own))
+			chains = append(chains, b.compiled(chain, own))
 		}
+		n.derive(chains)
 	}
 	return n
 }

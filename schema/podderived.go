@@ -1,7 +1,7 @@
 package schema
 
 import (
-	"reflect"
+	"fmt"
 	"slices"
 	"strings"
 	"sync"
@@ -64,12 +64,18 @@ func pattern(text string) fieldpath.Pattern {
 }
 
 // onDerived returns the barriers of an overlay of Pods at the fields from which the API server derives the barred ones, with the verbs that pass
-// them in Pods.
-func (o *overlay) onDerived() *overlay {
-	out := &overlay{}
+// them in Pods. The error says that there are too many.
+func (o *overlay) onDerived() (*overlay, *Error) {
+	out, r := &overlay{}, newRoom()
 	read := map[*guard][]barrierCondition{} // A guard may be above many fields, and conditions are slow to compile.
+	known := map[string]bool{}
 	for _, d := range derivations() {
-		for _, way := range o.barring(d.field) {
+		ways, hasRoom := o.barring(d.field, &r)
+		if !hasRoom {
+			return nil, r.fault("", d.field)
+		}
+		lent := map[*guard]*guard{}
+		for _, way := range ways {
 			var chain []*guard
 			// last is the index of the last barrier, ofItem that of the last guard that a new item needs.
 			last, ofItem := -1, -1
@@ -81,41 +87,38 @@ func (o *overlay) onDerived() *overlay {
 				case !on.bars() && len(chain) > 0:
 					chain = append(chain, on.onPods(PodPart(d.field[0].Name)))
 				case on.bars() && d.mayBeSeen(on.depth, on.entry.Excluded, read[on.guard]):
-					chain, last = append(chain, on.lendTo(d)), len(chain)
+					if lent[on.guard] == nil {
+						lent[on.guard] = on.lendTo(d)
+					}
+					chain, last = append(chain, lent[on.guard]), len(chain)
 				}
 				if on.depth <= d.item() {
 					ofItem = len(chain) - 1
 				}
 			}
-			at := out.at(d.from)
 			if d.isItem {
 				// A verb for a part of the item passes no barrier of the item, as on Pods (D2).
-				at.derives(chain[:ofItem+1])
+				out.derives(d.from, chain[:ofItem+1], known)
 			}
 			if !d.isItem || last > ofItem {
-				at.derives(chain)
+				out.derives(d.from, chain, known)
 			}
 		}
 	}
-	return out
+	return out, nil
 }
 
-// derives adds a chain of guards that has a barrier.
-func (o *overlay) derives(chain []*guard) {
-	if len(chain) > 0 && !slices.ContainsFunc(o.derived, func(other []*guard) bool { return slices.EqualFunc(other, chain, sameEntry) }) {
-		o.derived = append(o.derived, chain)
+// derives adds a chain of guards that has a barrier, unless the field has an equal one. known are the chains of all fields.
+func (o *overlay) derives(from fieldpath.Pattern, chain []*guard, known map[string]bool) {
+	var b strings.Builder
+	b.WriteString(from.String())
+	for _, g := range chain {
+		fmt.Fprintf(&b, "\x00%s %s %s", g.source, g.entry.Pointer, g.says)
 	}
-}
-
-// sameEntry reports whether two guards have the same content.
-func sameEntry(a, b *guard) bool {
-	return reflect.DeepEqual(a.entry, b.entry) && slices.Equal(a.also, b.also) && slices.Equal(a.with, b.with)
-}
-
-// passage is a guard on the way to a field, or below it. depth is the number of steps to it.
-type passage struct {
-	*guard
-	depth int
+	if at := o.at(from); len(chain) > 0 && !known[b.String()] {
+		known[b.String()] = true
+		at.derived = append(at.derived, chain)
+	}
 }
 
 // lendTo returns the barrier for the field from which the other one is derived. A condition is about values of the other field, unless both have
@@ -126,75 +129,6 @@ func (on passage) lendTo(d derivation) *guard {
 		return lent
 	}
 	return lent.always().change(func(g *guard) { g.with = d.with })
-}
-
-// barring returns the guards from the root to a field, and on to each one below it that has a barrier, from general to specific. Each way has a
-// barrier.
-func (o *overlay) barring(field fieldpath.Pattern) [][]passage {
-	var out [][]passage
-	var way []passage
-	at := []*overlay{o}
-	for i := 0; len(at) > 0 && i < len(field); i++ {
-		way = passed(way, at, i)
-		at = below(at, func(name string) bool { return !field[i].Any && isSameKey(name, field[i].Name) })
-	}
-	bars := func(on passage) bool { return on.bars() }
-	var visit func(at []*overlay, above []passage, depth int)
-	visit = func(at []*overlay, above []passage, depth int) {
-		way := passed(above, at, depth)
-		if slices.ContainsFunc(way[len(above):], bars) || depth == len(field) && slices.ContainsFunc(way, bars) {
-			out = append(out, way)
-		}
-		// Keys without an overlay of their own have the one of all keys.
-		names := map[string]bool{"": true}
-		for _, o := range at {
-			for name := range o.fields {
-				names[name] = true
-			}
-		}
-		for _, name := range sortedKeys(names) {
-			if next := below(at, func(other string) bool { return other == name }); len(next) > 0 {
-				visit(next, way, depth+1)
-			}
-		}
-	}
-	visit(at, way, len(field))
-	return out
-}
-
-// passed returns the guards on a way that goes on through one place.
-func passed(way []passage, at []*overlay, depth int) []passage {
-	way = way[:len(way):len(way)]
-	for _, o := range at {
-		if o.guard != nil && o.guard.entry.Verb != "" {
-			way = append(way, passage{o.guard, depth})
-		}
-	}
-	return way
-}
-
-// below returns the overlays of a key one step below a place: those of all keys before those of its names.
-func below(at []*overlay, isOf func(name string) bool) []*overlay {
-	var out []*overlay
-	for _, o := range at {
-		if o.any != nil {
-			out = append(out, o.any)
-		}
-	}
-	for _, o := range at {
-		for _, name := range sortedKeys(o.fields) {
-			if isOf(name) {
-				out = append(out, o.fields[name])
-			}
-		}
-	}
-	return out
-}
-
-// isSameKey reports whether two names may stand for one key. A name that ends in a slash stands for all keys that begin with it.
-func isSameKey(a, b string) bool {
-	stands := func(prefix, key string) bool { return strings.HasSuffix(prefix, "/") && strings.HasPrefix(key, prefix) }
-	return a == b || stands(a, b) || stands(b, a)
 }
 
 // item returns the length of the path of the innermost item that the field is in, 0 if it is in none.

@@ -7,6 +7,7 @@ import (
 	runtimeschema "k8s.io/apimachinery/pkg/runtime/schema"
 
 	"github.com/fieldperm/fieldperm/schema/fieldpath"
+	"github.com/fieldperm/fieldperm/verbs"
 )
 
 // PodPart is the part of a Pod that a field of another object becomes, for example the specification of a template. The catalogue marks
@@ -104,7 +105,10 @@ func (c *compiler) podBarriers() *podBarriers {
 			}
 		}
 	}
-	derived := all.onDerived()
+	derived, err := all.onDerived()
+	if err != nil {
+		c.report(err) // A fault of a document about Pods, so that no kind that Pods are made from is in force.
+	}
 	for part, barriers := range c.onPods.parts {
 		if c.onPods.parts[part] = barriers.bearing(derived.field(string(part))); barriers != nil {
 			c.onPods.verbs[part] = all.field(string(part)).verbsOfPods(part)
@@ -234,19 +238,43 @@ func (n *Node) fork(onPods, passing []*Permission) {
 	}
 }
 
-// derive adds the barriers of a field of Pods that the API server writes from the field of the node, and the verbs that pass them in Pods, from
-// general to specific. A change of the node needs the last barrier, or what passes it, besides what it needs without. If the node has its verb,
-// that is a barrier too, as in fork.
-func (n *Node) derive(chain []*Permission) {
+// derive adds the barriers of fields of Pods that the API server writes from the field of the node, and the verbs that pass them in Pods, each chain
+// from general to specific. A change of the node needs the last barrier of each, or what passes it, besides what it needs without. If the node has its
+// verb, that is a barrier too, as in fork.
+func (n *Node) derive(chains [][]*Permission) {
+	if len(chains) == 0 {
+		return
+	}
 	if n.trees == nil {
 		n.trees = [][]*Permission{n.permissions}
 	}
-	barriers := slices.DeleteFunc(slices.Clone(chain), func(p *Permission) bool { return !p.MayBar() })
-	if len(barriers) > 0 {
-		n.trees[0], _ = barred(n.trees[0], barriers[len(barriers)-1])
+	var all []*Permission
+	for _, chain := range chains {
+		barriers := slices.DeleteFunc(slices.Clone(chain), func(p *Permission) bool { return !p.MayBar() })
+		if len(barriers) > 0 {
+			n.trees[0], _ = barred(n.trees[0], barriers[len(barriers)-1])
+		}
+		all = append(all, barriers...)
 	}
 	// What passes the barriers does so in this chain only. Verbs of the template, also those below the node, do not.
-	n.derived, n.permissions = append(n.derived, chain), joined(n.permissions, barriers)
+	n.derived, n.permissions = append(n.derived, chains...), joined(n.permissions, once(all))
+}
+
+// once returns the permissions without those that a later one includes.
+func once(all []*Permission) []*Permission {
+	type named struct {
+		verb      verbs.Verb
+		parameter string
+	}
+	known := make(map[named][]*Permission, len(all))
+	var out []*Permission
+	for _, p := range slices.Backward(all) {
+		if of := (named{p.verb, p.parameter}); !says(known[of], p) {
+			known[of], out = append(known[of], p), append(out, p)
+		}
+	}
+	slices.Reverse(out)
+	return out
 }
 
 // barred returns the permissions with a barrier at the verb that they share with it, and whether they share it.

@@ -27,9 +27,9 @@ func TestC2_TheDocumentWithTheMostPlacesHasTheFault(t *testing.T) {
 	for name, c := range map[string]struct {
 		first, second, faulty string
 	}{
-		"the first":             {most, filling("z"), "d1.yaml:"},
-		"the second":            {filling("aa"), most, "d2.yaml:"},
-		"both have room":        {most, "{path: .spec.z.y, verb: example.com/y}", ""},
+		"the first":      {most, filling("z"), "d1.yaml:"},
+		"the second":     {filling("aa"), most, "d2.yaml:"},
+		"both have room": {most, "{path: .spec.z.y, verb: example.com/y}", ""},
 	} {
 		t.Run(name, func(t *testing.T) {
 			_, errs := compileFragments(t, unknownVaults(), document("a", c.first), document("b", c.second))
