@@ -48,3 +48,34 @@ func TestC8_AConditionDoesNotSeeHalvesOfAValue(t *testing.T) {
 		})
 	}
 }
+
+// TestC8_APartOfATemplateDoesNotShowWhatTheOtherPartHas: the port of a container becomes one of the host where the StatefulSet has the network of the host.
+func TestC8_APartOfATemplateDoesNotShowWhatTheOtherPartHas(t *testing.T) {
+	s := compileWorkloads(t, barrier("", "Pod", ".spec.containers[*].ports[*].hostPort", "example.com/onHost", "excluded: true"))
+	object := func(template string) string {
+		return `{"apiVersion":"apps/v1","kind":"ControllerRevision","metadata":{"name":"a"},"revision":1,"data":{"spec":{"template":{` + template + `}}}}`
+	}
+	spec := func(port string) string {
+		return `"spec":{"containers":[{"name":"a","ports":[{"containerPort":` + port + `}]}]}`
+	}
+	const whole = `"$patch":"replace",`
+	for name, c := range map[string]struct {
+		old, new string
+		barred   bool
+	}{
+		"a part":                             {spec("80"), spec("81"), true},
+		"a whole template":                   {whole + spec("80"), whole + spec("81"), false},
+		"a whole template, with the network": {whole + spec("80"), whole + `"metadata":{},` + spec("81")[:8] + `"hostNetwork":true,` + spec("81")[8:], true},
+		"it was a part":                      {spec("80"), whole + spec("81"), true},
+	} {
+		t.Run(name, func(t *testing.T) {
+			if got := isBarred(t, s, gvk("apps", "v1", "ControllerRevision"), object(c.old), object(c.new)); got != c.barred {
+				t.Errorf("barred %t, want %t", got, c.barred)
+			}
+		})
+	}
+	deployment := func(port string) string { return inDeployment("{" + spec(port) + "}") }
+	if isBarred(t, s, gvk("apps", "v1", "Deployment"), deployment("80"), deployment("81")) {
+		t.Error("a Deployment shows its whole template")
+	}
+}
