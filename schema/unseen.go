@@ -110,7 +110,7 @@ func (n *Node) hasInPod(value any, field fieldpath.Pattern) bool {
 	if !n.makesPods {
 		return false
 	}
-	if string(n.pod) == field[0].Name && hasField(value, field[1:]) {
+	if string(n.pod) == field[0].Name && hasField(value, field[1:], given(field)) {
 		return true
 	}
 	switch value := value.(type) {
@@ -132,22 +132,33 @@ func (n *Node) hasInPod(value any, field fieldpath.Pattern) bool {
 	return false
 }
 
-// hasField reports whether a decoded value has something that is not null at a path. Names count in every case.
-func hasField(value any, path fieldpath.Pattern) bool {
+// given returns what says of a value of a field whether the API server derives other fields from it.
+func given(field fieldpath.Pattern) func(value any) bool {
+	if field.String() == hostNetwork {
+		return func(value any) bool { return value != nil && value != false }
+	}
+	return func(value any) bool { return value != nil }
+}
+
+// hostNetwork is a field of which the API server does not tell whether it is false or absent.
+const hostNetwork = ".spec.hostNetwork"
+
+// hasField reports whether a decoded value has something that is given at a path. Names count in every case.
+func hasField(value any, path fieldpath.Pattern, isGiven func(value any) bool) bool {
 	if len(path) == 0 {
-		return value != nil
+		return isGiven(value)
 	}
 	switch value := value.(type) {
 	case map[string]any:
 		for key, below := range value {
 			name := path[0].Name
 			is := path[0].Any || strings.EqualFold(key, name) || strings.HasSuffix(name, "/") && len(key) >= len(name) && strings.EqualFold(key[:len(name)], name)
-			if is && hasField(below, path[1:]) {
+			if is && hasField(below, path[1:], isGiven) {
 				return true
 			}
 		}
 	case []any:
-		return path[0].Any && slices.ContainsFunc(value, func(below any) bool { return hasField(below, path[1:]) })
+		return path[0].Any && slices.ContainsFunc(value, func(below any) bool { return hasField(below, path[1:], isGiven) })
 	}
 	return false
 }

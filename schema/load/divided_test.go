@@ -74,8 +74,14 @@ func TestC8_APartOfATemplateDoesNotShowWhatTheOtherPartHas(t *testing.T) {
 			}
 		})
 	}
-	deployment := func(port string) string { return inDeployment("{" + spec(port) + "}") }
-	if isBarred(t, s, gvk("apps", "v1", "Deployment"), deployment("80"), deployment("81")) {
-		t.Error("a Deployment shows its whole template")
+	deployment := func(port, network string) string {
+		return inDeployment(`{"spec":{` + network + spec(port)[len(`"spec":{`):] + "}")
+	}
+	for network, want := range map[string]bool{
+		"": false, `"hostNetwork":false,`: false, `"hostNetwork":true,`: true, `"hostNetwork":null,`: false, `"hostNetwork":"no",`: true,
+	} {
+		if got := isBarred(t, s, gvk("apps", "v1", "Deployment"), deployment("80", network), deployment("81", network)); got != want {
+			t.Errorf("a Deployment with %q: barred %t", network, got)
+		}
 	}
 }
