@@ -18,6 +18,8 @@ type unseen struct {
 	with fieldpath.Pattern
 	// overwrites means that the API server also writes a value that a template shows.
 	overwrites bool
+	// within is the path to the derived field from the place of the barrier, without an item that the API server may add.
+	within fieldpath.Pattern
 	// uses are what the conditions use of the derived field, or of what it is in.
 	uses []use
 }
@@ -43,10 +45,29 @@ func (g *guard) unseenAt(at fieldpath.Pattern) []unseen {
 			}
 		}
 		if len(uses) > 0 {
-			out = append(out, unseen{d.from, d.with, isTopology(d), uses})
+			out = append(out, unseen{d.from, d.with, isTopology(d), d.within(len(at)), uses})
 		}
 	}
 	return out
+}
+
+// within returns the path to the field from a place above it, without an item that may be new. It is empty if the place is not above it.
+func (d derivation) within(depth int) fieldpath.Pattern {
+	end := len(d.field)
+	if d.isItem {
+		end = d.item() - 1
+	}
+	return d.field[min(depth, end):end]
+}
+
+// isItemOf reports whether the derived field is in each item that a condition uses. The API server adds no such item.
+func (u unseen) isItemOf(used use) bool {
+	for i, step := range used.path {
+		if step.Any && (i >= len(u.within) || !u.within[i].Any) {
+			return false
+		}
+	}
+	return true
 }
 
 // isTopology reports whether the field is a label that the API server takes from the node.
@@ -79,7 +100,7 @@ func (k *Kind) Templates(objects ...any) *Templates {
 // the decoded value of the node of the permission. What it shows stays, because the API server adds only what is absent.
 func (t *Templates) Hide(p *Permission, value any) bool {
 	return slices.ContainsFunc(p.unseen, func(u unseen) bool {
-		return slices.ContainsFunc(u.uses, func(used use) bool { return u.overwrites || !used.isShown(value) }) && t.have(u.from) && t.have(u.with)
+		return slices.ContainsFunc(u.uses, func(used use) bool { return u.overwrites || !u.isItemOf(used) || !used.isShown(value) }) && t.have(u.from) && t.have(u.with)
 	})
 }
 

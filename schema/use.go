@@ -142,9 +142,13 @@ func (u use) sees(field fieldpath.Pattern, isItem bool) bool {
 }
 
 // isShown reports whether a decoded value has the part in a form that stays if the API server adds what is absent: for a condition that asks whether
-// the part is there, anything that is not empty; for one that reads it, a scalar that is not empty.
+// the part is there, anything that is not empty; for one that reads it, a scalar that is not empty. Each of some items has to have it.
 func (u use) isShown(value any) bool {
-	for _, step := range u.path {
+	for i, step := range u.path {
+		if items, is := value.([]any); is && step.Any {
+			isMissed := func(item any) bool { return !use{u.path[i+1:], u.exists}.isShown(item) }
+			return len(items) > 0 && !slices.ContainsFunc(items, isMissed)
+		}
 		fields, is := value.(map[string]any)
 		if !is || step.Any {
 			return false

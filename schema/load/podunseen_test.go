@@ -185,3 +185,35 @@ func TestC8_AFieldThatLabelsAreDerivedFromNeedsTheVerbOfTheTemplate(t *testing.T
 		}
 	}
 }
+
+// TestC8_AConditionOnAllItemsIsEvaluatedIfEachShowsWhatItReads: the API server adds only what is absent. Where it adds items, no item shows them.
+func TestC8_AConditionOnAllItemsIsEvaluatedIfEachShowsWhatItReads(t *testing.T) {
+	const ports = `{path: .spec, verb: example.com/barred, excludedWhen: '!self.containers.all(c, c.ports.all(p, p.hostPort == 8080))'}`
+	const port80 = `{path: .spec, verb: example.com/barred, excludedWhen: 'self.containers.exists(c, c.ports.exists(p, p.?hostPort.orValue(0) == 80))'}`
+	const tolerations = `{path: .spec, verb: example.com/barred, excludedWhen: "!self.tolerations.all(t, t.key == 'a')"}`
+	template := func(more, image string) string {
+		return inDeployment(`{"spec":{` + more + `,"containers":[{"name":"a","image":"` + image + `","ports":[{"containerPort":8080,"hostPort":8080}]},{"name":"b","image":"c","ports":[PORTS{"containerPort":8080,"hostPort":8080}]}]}}`)
+	}
+	for name, c := range map[string]struct {
+		barrier, more, port string
+		want                bool
+	}{
+		"each item shows it":             {ports, `"hostNetwork":true`, "", true},
+		"each item shows another value":  {port80, `"hostNetwork":true`, "", true},
+		"one item does not":              {port80, `"hostNetwork":true`, `{"containerPort":80},`, false},
+		"one item has zero":              {port80, `"hostNetwork":true`, `{"containerPort":80,"hostPort":0},`, false},
+		"one item is none":               {ports, `"hostNetwork":true`, `"x",`, false},
+		"the condition is true":          {ports, `"hostNetwork":true`, `{"containerPort":80,"hostPort":80},`, false},
+		"the API server may add items":   {tolerations, `"runtimeClassName":"heavy","tolerations":[{"key":"a"}]`, "", false},
+		"and adds none":                  {tolerations, `"tolerations":[{"key":"a"}]`, "", true},
+		"without items nothing is shown": {`{path: .spec, verb: example.com/barred, excludedWhen: '!self.initContainers.all(c, c.ports.all(p, p.hostPort == 8080))'}`, `"hostNetwork":true,"initContainers":[]`, "", false},
+	} {
+		t.Run(name, func(t *testing.T) {
+			s := compileWorkloads(t, permissionSchema("a", "", "Pod", c.barrier))
+			with := func(image string) string { return strings.Replace(template(c.more, image), "PORTS", c.port, 1) }
+			if got := allows(t, s, gvk("apps", "v1", "Deployment"), with("x"), with("y"), ""); got != c.want {
+				t.Errorf("allows %t, want %t", got, c.want)
+			}
+		})
+	}
+}
