@@ -15,7 +15,7 @@ func barrierAt(o *overlay, path string, bars bool) {
 	at := o.at(pattern(path))
 	e := &Entry{Pointer: path}
 	e.Verb, e.Excluded = fmt.Sprintf("example.com/v%d", len(path)), bars
-	at.guard = newGuard("a", RankAdministrator, e)
+	at.guard = newGuard("a", RankAdministrator, e, nil)
 }
 
 // TestC8_EachKeyNeedsWhatTheWaysToBarriersNeed: of the ways to a field and below it, barring finds only those of the patterns of entries. A simple walk
