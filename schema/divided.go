@@ -78,7 +78,7 @@ func (n *Node) repeats(value any, inPod bool) bool {
 			if !inPod && !child.makesPods {
 				continue
 			}
-			if name := foldName(key); m.folds && folded[name] {
+			if name := FoldName(key); m.folds && folded[name] {
 				return true
 			} else if m.folds {
 				folded[name] = true

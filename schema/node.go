@@ -188,8 +188,8 @@ func (m *Map) Child(key string) *Node {
 	return unknown
 }
 
-// foldName returns a text that is the same for the spellings of a name that differ in case only, as strings.EqualFold compares them.
-func foldName(name string) string {
+// FoldName returns a text that is the same for the spellings of a name that differ in case only, as strings.EqualFold compares them.
+func FoldName(name string) string {
 	return strings.Map(func(r rune) rune {
 		least := r
 		for next := unicode.SimpleFold(r); next != r; next = unicode.SimpleFold(next) {
@@ -199,12 +199,15 @@ func foldName(name string) string {
 	}, name)
 }
 
+// Folds reports whether names count in every case, because programs that decode the fields may ignore it.
+func (m *Map) Folds() bool { return m.folds }
+
 // spelled returns the node of a name that differs from a known one in case only, nil for none.
 func (m *Map) spelled(key string) *Node {
 	if len(m.spellings) == 0 {
 		return nil
 	}
-	return m.spellings[foldName(key)]
+	return m.spellings[FoldName(key)]
 }
 
 // IsField reports whether the key is a named field of a struct and not the key of an entry of a map.

@@ -56,7 +56,7 @@ func (o *overlay) spellings(folds bool) map[string][]string {
 	}
 	out := make(map[string][]string, len(o.fields))
 	for _, name := range sortedKeys(o.fields) {
-		folded := foldName(name)
+		folded := FoldName(name)
 		out[folded] = append(out[folded], name)
 	}
 	return out
@@ -64,7 +64,7 @@ func (o *overlay) spellings(folds bool) map[string][]string {
 
 // otherwise returns the verbs of the other spellings of a name, nil for none. alike is the result of spellings.
 func (o *overlay) otherwise(name string, alike map[string][]string) *overlay {
-	names := alike[foldName(name)]
+	names := alike[FoldName(name)]
 	if len(names) > mostSpellings {
 		return nil
 	}
@@ -81,7 +81,7 @@ func (o *overlay) otherwise(name string, alike map[string][]string) *overlay {
 func (o *overlay) otherPrefixes(name string, alike map[string][]string) *overlay {
 	var out *overlay
 	if prefix, has := prefixIn(name); has {
-		for _, other := range alike[foldName(prefix)] {
+		for _, other := range alike[FoldName(prefix)] {
 			if other != prefix {
 				out = out.bearing(o.fields[other].beside())
 			}

@@ -85,3 +85,28 @@ func TestC8_APartOfATemplateDoesNotShowWhatTheOtherPartHas(t *testing.T) {
 		}
 	}
 }
+
+// TestD8_APortHasAnOwnerWithoutTheNetworkOfTheHost: the barrier on the port of the host holds for owners too only where a template has that network.
+// Otherwise no manager that applies on the server could add a port.
+func TestD8_APortHasAnOwnerWithoutTheNetworkOfTheHost(t *testing.T) {
+	s := compileWorkloads(t, barrier("", "Pod", ".spec.containers[*].ports[*].hostPort", "example.com/onHost", "excluded: true"))
+	object := func(network, owned, ports string) string {
+		return `{"apiVersion":"apps/v1","kind":"Deployment","metadata":{"name":"a","managedFields":[{"manager":"gitops","operation":"Apply","apiVersion":"apps/v1","time":"2026-01-01T08:00:00Z","fieldsType":"FieldsV1","fieldsV1":` +
+			`{"f:spec":{"f:template":{"f:spec":{"f:containers":{"k:{\"name\":\"a\"}":{".":{},"f:name":{},"f:ports":{` + owned + `}}}}}}}}]},` +
+			`"spec":{"template":{"spec":{` + network + `"containers":[{"name":"a","ports":[` + ports + `]}]}}}}`
+	}
+	owns := func(port string) string {
+		return `"k:{\"containerPort\":` + port + `,\"protocol\":\"TCP\"}":{".":{},"f:containerPort":{}}`
+	}
+	port := func(number string) string { return `{"containerPort":` + number + `,"protocol":"TCP"}` }
+	for network, want := range map[string]bool{"": false, `"hostNetwork":false,`: false, `"hostNetwork":true,`: true} {
+		one, two := object(network, owns("80"), port("80")), object(network, owns("80")+","+owns("81"), port("80")+","+port("81"))
+		if got := isBarred(t, s, gvk("apps", "v1", "Deployment"), one, two); got != want {
+			t.Errorf("%q: an applied port is barred: %t", network, got)
+		}
+		unowned := object(network, owns("80"), port("80")+","+port("81"))
+		if got := isBarred(t, s, gvk("apps", "v1", "Deployment"), unowned, two); got != want {
+			t.Errorf("%q: an owner of a port is barred: %t", network, got)
+		}
+	}
+}

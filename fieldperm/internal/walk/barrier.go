@@ -17,7 +17,8 @@ func (d *Differ) barriersWithin(s Scope, old, new rawjson.Value) {
 			return
 		}
 		around := d.changed
-		for begin := d.changes(old, new); len(d.changed) > begin; {
+		begin := d.changes(old, new)
+		for d.spellings(s, begin, old, new); len(d.changed) > begin; {
 			c := d.pop()
 			if !d.Same.Equal(c.old, c.new) {
 				d.Key(s, c.name, c.old, c.new, guardedBelow(s))

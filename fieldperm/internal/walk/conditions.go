@@ -27,7 +27,7 @@ type conditions struct {
 // bars reports whether a permission of a node is a barrier for a change of the node from old to new.
 func (d *Differ) bars(n *schema.Node, p *schema.Permission, old, new rawjson.Value) bool {
 	if !p.Conditional() {
-		return p.MayBar() && (d.isOwning || !p.DependsOnTemplate() || !d.templates().Lack(p) || n.MayBeDivided() && d.isDivided())
+		return p.MayBar() && (!p.DependsOnTemplate() || !d.templates().Lack(p) || n.MayBeDivided() && d.isDivided())
 	}
 	if d.isOwning || d.Err != nil {
 		return true

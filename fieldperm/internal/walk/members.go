@@ -12,7 +12,7 @@ import (
 func (d *Differ) members(s Scope, old, new rawjson.Value) {
 	charged, passed := len(d.Out), d.passed
 	around := d.changed
-	d.eachMember(s, d.changes(old, new))
+	d.eachMember(s, d.changes(old, new), old, new)
 	d.leave(around)
 	// An object that appears with nothing but defaults has no charged parts, but it did appear. So it is charged as a leaf, like an empty
 	// one. An object around parts with a role (metadata) is free.
@@ -27,7 +27,7 @@ func (d *Differ) membersInStep(s Scope, old, new rawjson.Value) bool {
 	around := d.changed
 	begin, ok := d.gatherInStep(old, new)
 	if ok {
-		d.eachMember(s, begin)
+		d.eachMember(s, begin, old, new)
 	}
 	d.leave(around)
 	return ok
@@ -59,7 +59,8 @@ func (d *Differ) gatherInStep(old, new rawjson.Value) (int, bool) {
 }
 
 // eachMember walks the changes from begin on, and removes them from the stack.
-func (d *Differ) eachMember(s Scope, begin int) {
+func (d *Differ) eachMember(s Scope, begin int, old, new rawjson.Value) {
+	d.spellings(s, begin, old, new)
 	for len(d.changed) > begin {
 		c := d.pop()
 		d.Key(s, c.name, c.old, c.new, walk)
