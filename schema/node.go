@@ -199,8 +199,10 @@ func FoldName(name string) string {
 	}, name)
 }
 
-// Folds reports whether names count in every case, because programs that decode the fields may ignore it.
-func (m *Map) Folds() bool { return m.folds }
+// Folds reports whether the names of fields that have verbs, or lead to some, count in every case, because programs that decode the fields may ignore it.
+func (m *Map) Folds() bool {
+	return m.folds && (len(m.fields)+len(m.keys)+len(m.spellings) > 0 || m.value != unknown)
+}
 
 // spelled returns the node of a name that differs from a known one in case only, nil for none.
 func (m *Map) spelled(key string) *Node {

@@ -175,9 +175,7 @@ func TestKEP3221_ARotationDoesNotWaitForAnotherWebhook(t *testing.T) {
 	}
 	down.Close()
 	pair := certificate(t)
-	protector.TLS.GetConfigForClient = func(*tls.ClientHelloInfo) (*tls.Config, error) {
-		return &tls.Config{Certificates: []tls.Certificate{pair}, MinVersion: tls.VersionTLS12}, nil
-	}
+	protector.rotated.Store(&tls.Config{Certificates: []tls.Certificate{pair}, MinVersion: tls.VersionTLS12})
 	protector.CloseClientConnections()
 	if d, err := decide(t, c); err == nil || d.Allowed {
 		t.Errorf("the new certificate is trusted before the file has its CA: %+v, %v", d, err)

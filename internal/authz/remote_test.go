@@ -16,6 +16,7 @@ import (
 	"net/http"
 	"net/http/httptest"
 	"sync"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -26,6 +27,8 @@ import (
 
 // remote is a webhook in this process, over TLS. It responds by answer, which a test may change.
 type remote struct {
+	// rotated takes the place of the configuration of the server, unless it is nil.
+	rotated atomic.Pointer[tls.Config]
 	*httptest.Server
 	mu      sync.Mutex
 	asked   []authorizationv1.SubjectAccessReview
@@ -44,7 +47,7 @@ func newRemote(t testing.TB, a answer) *remote {
 	// Errors of clients that disconnect are not of interest.
 	r.Config.ErrorLog = log.New(io.Discard, "", 0)
 	// httptest's own certificate is the same for every server.
-	r.TLS = &tls.Config{Certificates: []tls.Certificate{certificate(t)}}
+	r.TLS = &tls.Config{Certificates: []tls.Certificate{certificate(t)}, GetConfigForClient: func(*tls.ClientHelloInfo) (*tls.Config, error) { return r.rotated.Load(), nil }}
 	r.StartTLS()
 	t.Cleanup(r.Close)
 	return r

@@ -2,6 +2,7 @@ package exact
 
 import (
 	"slices"
+	"strings"
 
 	"github.com/fieldperm/fieldperm/schema"
 )
@@ -31,11 +32,39 @@ func (o *oracle) guardedMembers(p place) {
 		}
 		return
 	}
-	names := append(p.old.names(), p.new.names()...)
-	slices.Sort(names)
-	for _, name := range slices.Compact(names) {
+	for _, name := range p.memberNames() {
 		if was, is := p.old.get(name), p.new.get(name); !o.same(was, is) {
 			o.guardedAt(p, o.member(p, name, was, is))
+		}
+	}
+	o.guardedSpellings(p)
+}
+
+// memberNames returns the names of the members of both values, in order.
+func (p place) memberNames() []string {
+	names := append(p.old.names(), p.new.names()...)
+	slices.Sort(names)
+	return slices.Compact(names)
+}
+
+// guardedSpellings charges the barriers in members beside which another spelling of their name changes: programs that ignore case may read either.
+func (o *oracle) guardedSpellings(p place) {
+	if !p.old.is(object) || !p.new.is(object) || !p.node.Map().Folds() {
+		return
+	}
+	names := p.memberNames()
+	for _, name := range names {
+		was, is := p.old.get(name), p.new.get(name)
+		if !slices.ContainsFunc(names, func(other string) bool {
+			return other != name && strings.EqualFold(other, name) && !o.same(p.old.get(other), p.new.get(other))
+		}) {
+			continue
+		}
+		if was != nil {
+			o.guardedAt(p, o.member(p, name, was, nil))
+		}
+		if is != nil {
+			o.guardedAt(p, o.member(p, name, nil, is))
 		}
 	}
 }

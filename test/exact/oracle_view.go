@@ -105,9 +105,8 @@ func (p place) half(old, new *value) place {
 
 func (o *oracle) memberViews(p place) (any, any) {
 	before, after := map[string]any{}, map[string]any{}
-	names := append(p.old.names(), p.new.names()...)
-	slices.Sort(names)
-	for _, name := range slices.Compact(names) {
+	o.guardedSpellings(p)
+	for _, name := range p.memberNames() {
 		was, is := p.old.get(name), p.new.get(name)
 		b, a := o.views(o.member(p, name, was, is))
 		if was != nil {
