@@ -1,14 +1,13 @@
 package schema
 
 import (
+	"slices"
 	"strings"
 
 	runtimeschema "k8s.io/apimachinery/pkg/runtime/schema"
-
-	"github.com/fieldperm/fieldperm/schema/fieldpath"
 )
 
-// A condition reads one value. The controller that reads the object later may put the value together from several parts: two names of one
+// A condition reads one value. The program that reads the object later may put the value together from several parts: two names of one
 // field in different cases, or, in the data of a ControllerRevision, the StatefulSet to which it applies the data as a patch.
 
 // revisionKind is the kind whose data is a strategic merge patch.
@@ -21,20 +20,14 @@ const (
 	replaces  = "replace"
 )
 
-// MayBeDivided reports whether programs may put a value of the node together from parts: it is a part of a Pod, or has one, or has
-// names that count in every case.
-func (n *Node) MayBeDivided() bool { return n.inPod || n.makesPods || n.folds() }
-
-// folds reports whether programs may read parts of a value of the node by names in another case.
-func (n *Node) folds() bool {
-	if n.mapping != nil && n.mapping.folds {
-		return true
-	}
-	return n.list != nil && n.list.item != n && n.list.item.folds()
+// MayBeDivided reports whether programs may put a value of the node together from parts, where names count in every case: it is a part of a Pod, or an
+// object or a list.
+func (n *Node) MayBeDivided() bool {
+	return n.inPod || n.makesPods || n.mapping != nil || n.list != nil
 }
 
-// Divided reports whether programs may read the fields that become parts of Pods, or what they are in, in another way than a condition on
-// one of them. object is a decoded object of the kind, nil for none.
+// Divided reports whether programs may read the fields that have barriers or become parts of Pods, or what they are in, in another way than a condition
+// on one of them. object is a decoded object of the kind, nil for none.
 func (k *Kind) Divided(object any) bool {
 	if !k.mayDivide {
 		return false
@@ -50,20 +43,22 @@ func (k *Kind) Divided(object any) bool {
 	return template != nil && (template[patch] != replaces || directives(data) > 1)
 }
 
-// mayDivide reports whether names count in every case at or below the node, where it becomes a part of Pods or leads to such parts. seen says of each
-// node that has been visited whether it was in a part of a Pod.
+// mayDivide reports whether names that lead to barriers or to parts of Pods count in every case at or below the node. seen says of each node that has been
+// visited whether it was in a part of a Pod.
 func (n *Node) mayDivide(inPod bool, seen map[*Node]bool) bool {
 	inPod = inPod || n.pod != NoPod
-	if was, is := seen[n]; is && (was || !inPod) || !inPod && !n.makesPods {
+	leads := inPod || n.makesPods || n.MayBarWithin()
+	if was, is := seen[n]; is && (was || !inPod) || !leads {
 		return false
 	}
 	seen[n] = inPod
-	found := n.mapping != nil && n.mapping.folds
-	parts(n, func(_ fieldpath.Element, child *Node) { found = found || child.mayDivide(inPod, seen) })
-	return found
+	if n.mapping != nil && n.mapping.folds {
+		return true
+	}
+	return hasPart(n, func(child *Node) bool { return child.mayDivide(inPod, seen) })
 }
 
-// repeats reports whether a decoded value has one name in two cases, in a part of a Pod or on the way to one.
+// repeats reports whether a decoded value has one name in two cases, in a part of a Pod, or on the way to one or to a barrier.
 func (n *Node) repeats(value any, inPod bool) bool {
 	inPod = inPod || n.pod != NoPod
 	switch value := value.(type) {
@@ -72,18 +67,22 @@ func (n *Node) repeats(value any, inPod bool) bool {
 		if m == nil {
 			m = unknown.mapping
 		}
-		folded := map[string]bool{}
+		var known map[string]bool // Whether a spelling of the name leads there.
+		if m.folds {
+			known = map[string]bool{}
+		}
 		for key, below := range value {
 			child := m.Child(key)
-			if !inPod && !child.makesPods {
-				continue
+			leads := inPod || child.makesPods || child.mayBar()
+			if m.folds {
+				name := FoldName(key)
+				led, is := known[name]
+				if is && (leads || led) {
+					return true
+				}
+				known[name] = leads
 			}
-			if name := FoldName(key); m.folds && folded[name] {
-				return true
-			} else if m.folds {
-				folded[name] = true
-			}
-			if child.repeats(below, inPod) {
+			if leads && child.repeats(below, inPod) {
 				return true
 			}
 		}
@@ -92,11 +91,7 @@ func (n *Node) repeats(value any, inPod bool) bool {
 		if n.list != nil {
 			item = n.list.item
 		}
-		for _, below := range value {
-			if item.repeats(below, inPod) {
-				return true
-			}
-		}
+		return (inPod || item.makesPods || item.mayBar()) && slices.ContainsFunc(value, func(below any) bool { return item.repeats(below, inPod) })
 	}
 	return false
 }

@@ -201,7 +201,7 @@ func FoldName(name string) string {
 
 // Folds reports whether the names of fields that have verbs, or lead to some, count in every case, because programs that decode the fields may ignore it.
 func (m *Map) Folds() bool {
-	return m.folds && (len(m.fields)+len(m.keys)+len(m.spellings) > 0 || m.value != unknown)
+	return m.folds && (len(m.fields)+len(m.keys)+len(m.spellings) > 0 || m.value != nil && m.value.mapping != m)
 }
 
 // spelled returns the node of a name that differs from a known one in case only, nil for none.

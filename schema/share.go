@@ -264,9 +264,12 @@ func (s *sharing) text(t string) { s.content.texts(t) }
 
 // mayBarBelow computes MayBarWithin from the nodes directly below.
 func (n *Node) mayBarBelow() bool {
-	return hasPart(n, func(child *Node) bool {
-		return child.MayBarWithin() || slices.ContainsFunc(child.permissions, (*Permission).MayBar)
-	})
+	return hasPart(n, (*Node).mayBar)
+}
+
+// mayBar reports whether the node, or one below it, may have a barrier.
+func (n *Node) mayBar() bool {
+	return n.MayBarWithin() || slices.ContainsFunc(n.permissions, (*Permission).MayBar)
 }
 
 // mayMakePods computes makesPods from the node itself and the nodes directly below.

@@ -1,6 +1,7 @@
 package load
 
 import (
+	"strings"
 	"testing"
 
 	"github.com/fieldperm/fieldperm/fieldperm"
@@ -108,5 +109,40 @@ func TestD8_APortHasAnOwnerWithoutTheNetworkOfTheHost(t *testing.T) {
 		if got := isBarred(t, s, gvk("apps", "v1", "Deployment"), unowned, two); got != want {
 			t.Errorf("%q: an owner of a port is barred: %t", network, got)
 		}
+	}
+}
+
+// TestC2_AConditionDoesNotSeeHalvesOfAValue where the API server knows not all fields: a program that ignores the case of names reads both halves.
+func TestC2_AConditionDoesNotSeeHalvesOfAValue(t *testing.T) {
+	const both = "excludedWhen: 'has(self.a) && has(self.b)'}"
+	onSettings, onInner, onItems := "{path: .spec.settings, verb: example.com/x, "+both, "{path: .spec.settings.inner, verb: example.com/x, "+both, "{path: '.spec.list[*]', verb: example.com/x, "+both
+	for name, c := range map[string]struct {
+		entry, old, new string
+		barred          bool
+	}{
+		"one half":                   {onSettings, `"settings":{"a":1}`, `"settings":{"a":2}`, false},
+		"both":                       {onSettings, `"settings":{"a":1}`, `"settings":{"a":1,"b":1}`, true},
+		"halves":                     {onSettings, `"settings":{"a":1}`, `"settings":{"a":1},"Settings":{"b":1}`, true},
+		"the other half was there":   {onSettings, `"Settings":{"b":1}`, `"Settings":{"b":1},"settings":{"a":1}`, true},
+		"a half changes":             {onSettings, `"Settings":{"b":1},"settings":{"a":1}`, `"Settings":{"b":1},"settings":{"a":2}`, true},
+		"halves above":               {onInner, `"settings":{"inner":{"a":1}}`, `"settings":{"inner":{"a":1}},"Settings":{"inner":{"b":1}}`, true},
+		"halves of items":            {onItems, `"list":[{"a":1}]`, `"list":[{"a":1}],"List":[{"b":1}]`, true},
+		"names that lead nowhere":    {onSettings, `"settings":{"a":1},"more":{"x":1}`, `"settings":{"a":2},"more":{"x":1,"X":1},"More":1`, false},
+		"one half, and another name": {onSettings, `"settings":{"a":1}`, `"settings":{"a":2},"setting":{"b":1}`, false},
+	} {
+		t.Run(name, func(t *testing.T) {
+			for _, definition := range []string{unknownVaults(), strings.Replace(unknownVaults(), keepUnknown+", properties: {", keepUnknown+", properties: {settings: {type: object, properties: {a: {type: integer}, b: {type: integer}}}, ", 1)} {
+				s := compileWorkloads(t, definition, permissionSchema("a", "example.com", "Vault", c.entry))
+				object := func(spec string) string {
+					return `{"apiVersion":"example.com/v1","kind":"Vault","metadata":{"name":"a"},"spec":{` + spec + `}}`
+				}
+				if got := isBarred(t, s, gvk("example.com", "v1", "Vault"), object(c.old), object(c.new)); got != c.barred {
+					t.Errorf("barred %t, want %t", got, c.barred)
+				}
+				if c.entry != onSettings {
+					break // The type of the second definition has settings without other fields.
+				}
+			}
+		})
 	}
 }
