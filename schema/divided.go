@@ -20,11 +20,8 @@ const (
 	replaces  = "replace"
 )
 
-// MayBeDivided reports whether programs may put a value of the node together from parts, where names count in every case: it is a part of a Pod, or an
-// object or a list.
-func (n *Node) MayBeDivided() bool {
-	return n.inPod || n.makesPods || n.mapping != nil || n.list != nil
-}
+// MayBeDivided reports whether programs may put a value of the node together from parts: it may be an object or a list.
+func (n *Node) MayBeDivided() bool { return n.mapping != nil || n.list != nil }
 
 // Divided reports whether programs may read the fields that have barriers or become parts of Pods, or what they are in, in another way than a condition
 // on one of them. object is a decoded object of the kind, nil for none.

@@ -32,6 +32,7 @@ func TestC2_AnotherSpellingHidesNoGuardedValue(t *testing.T) {
 		"two of three":                      {inSettings, settings + `,"Settings":1,"SETTINGS":2`, settings + `,"Settings":3,"SETTINGS":3`, true},
 		"one whose order of names changes":  {inSettings, settings + `,"settingſ":{"a":1,"b":2}`, settings + `,"settingſ":{"b":2,"a":1}`, false},
 		"two whose order changes":           {inSettings, settings + `,"Settings":1`, `"Settings":1,` + settings, false},
+		"a value that a condition forbids":  {`{path: '.spec.items[*].secret', verb: example.com/x, excludedWhen: "self == 'host'"}`, `"items":{"x":{"secret":"host"}},"Items":null`, `"items":{"x":{"secret":"host"}}`, true},
 		"in a list without keys":            {"{path: '.spec.rows[*].a.b', verb: example.com/x, excluded: true}", `"rows":[{"a":{"b":1}}]`, `"rows":[{"a":{"b":1},"A":null}]`, true},
 		"nothing guarded":                   {inSettings, settings + `,"free":1`, settings + `,"free":1,"Free":2`, false},
 		"the guarded part is not there":     {inSettings, `"settings":{"other":1}`, `"settings":{"other":1},"Settings":null`, false},
