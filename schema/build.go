@@ -229,6 +229,9 @@ func (b *builder) list(l *smd.List, o *overlay, p place) *List {
 		defer func() { b.atomic = b.atomic[:len(b.atomic)-1] }()
 	}
 	out.item = b.below(fieldpath.Element{Any: true}, l.ElementType, o.items(), nil, p.with(emits...))
+	for i := range out.keys {
+		out.keys[i].Folds = out.item.mapping != nil && out.item.mapping.folds
+	}
 	return out
 }
 

@@ -72,6 +72,8 @@ type Key struct {
 	Default []byte
 	// Emits is the parameter name under which verbs can use the property's value, "" for none.
 	Emits string
+	// Folds means that programs may read the property from a name in another case too.
+	Folds bool
 }
 
 // Map says how an object compares: it has named fields, and values for all other keys. A permission schema may single out keys of a map;

@@ -229,7 +229,7 @@ func (s *sharing) words(n *Node) {
 		for _, k := range n.list.keys {
 			s.text(k.Name)
 			s.text(k.Emits)
-			s.flags(k.Default != nil)
+			s.flags(k.Default != nil, k.Folds)
 			s.text(string(k.Default))
 		}
 	}

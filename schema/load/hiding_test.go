@@ -4,6 +4,8 @@ import (
 	"fmt"
 	"strings"
 	"testing"
+
+	"github.com/fieldperm/fieldperm/fieldperm"
 )
 
 // TestC2_AnotherSpellingHidesNoGuardedValue: encoding/json reads the names of fields in every case, in the order of the object, so that "liſt" after "list"
@@ -70,6 +72,31 @@ func TestC8_AnotherSpellingHidesNoPartOfPods(t *testing.T) {
 			want := path != ".spec.volumes[*]"
 			if got := isBarred(t, s, gvk("example.com", "v1", "Runner"), object(template), object(strings.Replace(template, more[0], more[1], 1))); got != want {
 				t.Errorf("%s: barred %t, want %t", path, got, want)
+			}
+		}
+	}
+}
+
+// TestC1_TheKeyOfAnItemHasOneSpelling: a program that ignores the case of names may take the item for the one with the other key. Where a key occurs in two
+// spellings, keys do not identify the items (D5).
+func TestC1_TheKeyOfAnItemHasOneSpelling(t *testing.T) {
+	definition := strings.Replace(unknownVaults(), keepUnknown+", properties: {", keepUnknown+", properties: {rows: {type: array, x-kubernetes-list-type: map, x-kubernetes-list-map-keys: [key], items: {type: object, required: [key], "+keepUnknown+", properties: {key: {type: string}}}}, ", 1)
+	s := compileWorkloads(t, definition, permissionSchema("a", "example.com", "Vault", "{path: .spec.rows, verb: example.com/rows}, {path: '.spec.rows[*].key', parameterSource: row}, {path: '.spec.rows[*]', verb: example.com/row, parameterizedBy: row}"))
+	k, err := s.Kind(gvk("example.com", "v1", "Vault"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	for row, want := range map[string]string{`{"key":"dev","image":"b"}`: "granular:example.com/row(dev)", `{"key":"dev","image":"b","Key":"web"}`: "granular:example.com/rows", `{"Key":"web","image":"b","key":"dev"}`: "granular:example.com/rows"} {
+		object := func(row string) []byte {
+			return []byte(`{"apiVersion":"example.com/v1","kind":"Vault","metadata":{"name":"a"},"spec":{"rows":[` + row + `]}}`)
+		}
+		needed, err := fieldperm.Diff(t.Context(), object(`{"key":"dev","image":"a"}`), object(row), k, nil)
+		if err != nil || len(needed) == 0 {
+			t.Fatal(needed, err)
+		}
+		for _, r := range needed {
+			if got := r.Chain[len(r.Chain)-1].String(); got != want {
+				t.Errorf("%s: %s needs %s, want %s", row, r.Path, got, want)
 			}
 		}
 	}

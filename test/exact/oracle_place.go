@@ -2,6 +2,7 @@ package exact
 
 import (
 	"context"
+	"slices"
 	"strconv"
 	"strings"
 
@@ -229,13 +230,20 @@ func (o *oracle) identity(l *smd.List, item *value) (string, bool) {
 	present := false
 	for _, k := range keys {
 		v := o.keyValue(l, k, item)
-		if v != nil && !v.isScalar() || item.count(k) > 1 {
+		if v != nil && !v.isScalar() || item.count(k) > 1 || o.isRespelled(l, item, k) {
 			return "", false
 		}
 		present = present || v != nil
 		parts = append(parts, k+"="+v.canonical())
 	}
 	return strings.Join(parts, ";"), present
+}
+
+// isRespelled reports whether an item of which the API server keeps unknown fields has a key in another case.
+func (o *oracle) isRespelled(l *smd.List, item *value, key string) bool {
+	m := o.resolve(l.ElementType).Map
+	return m != nil && m.ElementType.NamedType != nil && *m.ElementType.NamedType == "__untyped_deduced_" &&
+		slices.ContainsFunc(item.names(), func(name string) bool { return name != key && strings.EqualFold(name, key) })
 }
 
 // byKey groups the items of a list. It fails if an item has no identity.
