@@ -70,7 +70,7 @@ func (n *Node) repeats(value any, inPod bool) bool {
 		}
 		for key, below := range value {
 			child := m.Child(key)
-			leads := inPod || child.makesPods || child.mayBar()
+			leads := inPod || child.leads()
 			if m.folds {
 				name := FoldName(key)
 				led, is := known[name]
@@ -88,10 +88,13 @@ func (n *Node) repeats(value any, inPod bool) bool {
 		if n.list != nil {
 			item = n.list.item
 		}
-		return (inPod || item.makesPods || item.mayBar()) && slices.ContainsFunc(value, func(below any) bool { return item.repeats(below, inPod) })
+		return (inPod || item.leads()) && slices.ContainsFunc(value, func(below any) bool { return item.repeats(below, inPod) })
 	}
 	return false
 }
+
+// leads reports whether the node, or one below it, may have a barrier or becomes a part of a Pod.
+func (n *Node) leads() bool { return n.makesPods || n.mayBar() }
 
 // member returns a member of a decoded object that is an object, nil for none. Names count in every case.
 func member(value any, name string) map[string]any {
