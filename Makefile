@@ -3,18 +3,12 @@ SHELL := /bin/bash
 .SHELLFLAGS := -euo pipefail -c
 .DEFAULT_GOAL := help
 
-# Nothing here uses C. The race detector does: see test-unit.
+# Nothing here uses C. The race detector does: see test-all.
 export CGO_ENABLED ?= 0
 BIN := $(CURDIR)/bin
 COMMANDS := fieldperm-webhook fieldperm-gen kubectl-fieldperm
-# The tests that speak to the real control plane, and their packages. The longest packages are first.
-INTEGRATION_FILES = $(shell grep -rl '^//go:build integration' --include='*_test.go' .)
-INTEGRATION_TESTS = $(or $(shell grep -oh '^func Test[A-Za-z0-9_]*' $(INTEGRATION_FILES) | sed 's/^func //' | sort -u | paste -sd '|' -),$(error no test begins with //go:build integration))
-INTEGRATION = $(patsubst %/,%,$(sort $(dir $(INTEGRATION_FILES))))
-LONGEST := ./test/faults ./test/e2e ./test/corpus ./internal/plugin ./test/asks ./test/aggregated ./test/fields ./test/oracle
-UNIT ?= ./...
 # Memory for processor time: the collector runs less often, in compilers and tests too. Benchmarks keep Go's default.
-lint verify test test-unit test-integration: export GOGC ?= 300
+lint verify build controlplane controllers test test-all: export GOGC ?= 300
 
 .PHONY: help
 help: ## Show this list.
@@ -40,36 +34,18 @@ demo: build controlplane ## Play the stories on a local control plane; KEEP=1 le
 	@CGO_ENABLED=0 hack/gobuild.sh "build: demo" -o $(BIN)/demo ./test/demo
 	@KEEP="$(KEEP)" PATH="$(BIN):$$PATH" $(BIN)/demo
 
+.PHONY: controllers
+controllers: build ## Build the controllers of Kubernetes and of other projects that make test-all runs, into bin/controllers.
+	@test/controlplane/build.sh controllers
+	@test/controllers/modules/build.sh
+
 .PHONY: test
-test: build controlplane ## Every test, those against the real control plane included.
-	@# Tests against the control plane wait most of the time. The others fill that time, with a lower priority so that they delay nothing.
-	@status=0; nice -n 5 $(MAKE) --no-print-directory test-unit & unit=$$!; \
-	$(MAKE) --no-print-directory test-integration || status=1; wait $$unit || status=1; exit $$status
+test: ## The tests of each rule, endpoint and command, about a quarter of an hour. It builds what it needs.
+	@go run ./test/suite
 
-.PHONY: test-unit
-test-unit: ## The tests that need no control plane, with the race detector where there is a C compiler.
-	@# Built, not looked for: a compiler without the C library's headers is none. Without vet, because make lint runs all of it.
-	@if CGO_ENABLED=1 go build -race runtime/cgo 2>/dev/null; then \
-	  echo "CGO_ENABLED=1 go test -vet=off -race -timeout 30m $(UNIT)"; CGO_ENABLED=1 go test -vet=off -race -timeout 30m $(UNIT); \
-	else \
-	  echo "test-unit: the race detector is off, because it needs a C compiler: install gcc or clang, with the C library's headers"; \
-	  echo "go test -vet=off -timeout 30m $(UNIT)"; go test -vet=off -timeout 30m $(UNIT); \
-	fi
-	go -C test/observability test -vet=off ./...
-	go -C generators/analyzer test -vet=off ./...
-	@# The reviews only: make bench-peers runs the peers, which are large.
-	go -C test/peers test -vet=off ./...
-	@# Without $$CHROMIUM it is skipped.
-	go -C test/browser test -vet=off ./...
-
-.PHONY: test-integration
-test-integration: build controlplane ## The tests against the real control plane.
-	@# Servers start and tests wait: three packages at a time keep two processors busy. The longest are first, so that none runs alone at the
-	@# end. make test-unit runs the other tests of these packages, and make lint go vet.
-	@export FIELDPERM_BIN=$(BIN); status=0; go -C examples/operator test -count=1 -vet=off -timeout 20m ./website/... & website=$$!; \
-	go test -tags integration -count=1 -vet=off -p 3 -timeout 45m -run '^($(INTEGRATION_TESTS))$$' \
-	  $(LONGEST) $(filter-out $(LONGEST),$(INTEGRATION)) || status=1; \
-	wait $$website || status=1; exit $$status
+.PHONY: test-all
+test-all: ## The tests that make test leaves out, the race detector and the controllers, about half an hour.
+	@go run ./test/suite -all
 
 .PHONY: test-faults
 test-faults: build controlplane ## Kill, freeze, tamper and revoke while users write; print what landed.
@@ -92,9 +68,7 @@ test-oracle-faults: controlplane ## Put known faults back, one at a time; the or
 	go run ./test/oracle/faults -seed $(SEED)
 
 .PHONY: test-controllers
-test-controllers: build controlplane ## Run Kubernetes' controllers and those of other projects with granular verbs only; UPDATE=1 writes config/roles.
-	@test/controlplane/build.sh controllers
-	@test/controllers/modules/build.sh
+test-controllers: controlplane controllers ## Run Kubernetes' controllers and those of other projects with granular verbs only; UPDATE=1 writes config/roles.
 	go test -tags controllers -count=1 -p 1 -v -timeout 60m ./test/controllers/... -args $(if $(UPDATE),-update) $(if $(KEEP),-keep=$(KEEP)) $(if $(SHUFFLE),-shuffle=$(SHUFFLE))
 
 LOADTIME ?= 60s
@@ -150,6 +124,7 @@ fuzz: ## Fuzz every target for FUZZTIME each, and compare Diff on PAIRS drawn pa
 lint: $(BIN)/golangci-lint ## Run golangci-lint, and go vet on modules of their own.
 	@# From 4 GiB on, memory counts more than time.
 	GOMEMLIMIT=4GiB $(BIN)/golangci-lint run --allow-parallel-runners ./...
+	go vet -tags controllers ./test/controllers/...
 	go -C examples/operator vet ./...
 	go -C generators/analyzer vet ./...
 	go -C test/observability vet ./...

@@ -24,11 +24,5 @@ while read -r _ f; do
   echo "verify: ${f#./} is not in the tree as its generator writes it: run make generate" >&2
   status=1
 done < <(comm -3 <(echo "$before") <(echo "$after") | sort -u -k 2)
-if [[ -n ${KUBEBUILDER_ASSETS:-} || -x bin/controlplane/kube-apiserver ]]; then
-  go test -tags integration -count=1 -timeout 10m ./test/endpoints || status=1
-  go test -tags integration -count=1 -timeout 20m -run D13 ./test/fields || status=1
-else
-  echo "verify: schema/endpoint/observed.yaml and written.yaml were not compared with an API server: run make controlplane first"
-fi
 if [[ $status == 0 ]]; then echo "verify: modules tidy, generated files up to date"; fi
 exit $status

@@ -86,9 +86,8 @@ func TestCluster_DiffIsWhatApplyNeeds(t *testing.T) {
 	p.kubectl(widgets, "create", "-f", "-")
 	p.kubectl("", "wait", "--for=condition=Established", "--timeout=90s", "crd/widgets.example.com")
 	must(t, p.stack.AwaitKindIn(t.Context(), runtimeschema.GroupVersionResource{Group: "example.com", Version: "v1", Resource: "widgets"}, "Widget", "shop"))
-	const draws = 24
 	random := rand.New(rand.NewPCG(3, 4))
-	all := make([]*drawn, draws)
+	all := make([]*drawn, draws(32))
 	var grants strings.Builder
 	for i := range all {
 		all[i] = p.draw(random, i, &grants)

@@ -47,6 +47,14 @@ type plane struct {
 	undecided error
 }
 
+// draws is a number of draws: all, or a quarter with -short.
+func draws(all int) int {
+	if testing.Short() {
+		return (all + 3) / 4
+	}
+	return all
+}
+
 // newPlane runs a control plane and fieldperm-webhook, with more options for it.
 func newPlane(t *testing.T, more ...func(*server.Options)) *plane {
 	t.Helper()

@@ -133,6 +133,8 @@ func (l *law) hold(t *testing.T) {
 	w, rounds, tried := newLawWorld(t), l.rounds, 0
 	if *lawRounds > 0 {
 		rounds = *lawRounds
+	} else if testing.Short() {
+		rounds = (rounds + 3) / 4
 	}
 	for i := range rounds {
 		seed := *lawSeed + uint64(i)

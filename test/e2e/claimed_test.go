@@ -63,8 +63,8 @@ func patches(t *testing.T, s *stack.Stack, group string) (patch func(user, spec 
 func makeGadget(t *testing.T, s *stack.Stack, group string) {
 	t.Helper()
 	remove(t, s, "customresourcedefinition", "gadgets."+group)
-	mustKubectl(t, s, gadgets(group), "create", "-f", "-")
-	mustKubectl(t, s, "", "wait", "--for=condition=Established", "--timeout=20s", "customresourcedefinition/gadgets."+group)
+	put(t, s, gadgets(group))
+	established(t, s, "gadgets."+group)
 	eventually(t, func() *corpus.Answer {
 		return send(t, wire(t, s, "admin", "system:masters"), http.MethodPost, "/apis/"+group+"/v1/namespaces/default/gadgets", "application/json",
 			fields(t, `{"apiVersion":"`+group+`/v1","kind":"Gadget","metadata":{"name":"one"},"spec":{"size":1}}`))

@@ -19,9 +19,9 @@ func TestC2_AConditionOnTheObjectHoldsForScalesAndBindings(t *testing.T) {
 	grant(t, s, "editor", rule("apps", []string{"deployments", "deployments/scale"}, "get", "update", "patch"), rule("", []string{"pods/binding", "bindings"}, "create"))
 	editor := wire(t, s, "editor")
 	for _, env := range []string{"prod", "test"} {
-		mustKubectl(t, s, `{"apiVersion":"apps/v1","kind":"Deployment","metadata":{"name":"`+env+`","labels":{"env":"`+env+`"}},"spec":{"selector":{"matchLabels":{"a":"b"}},"template":{"metadata":{"labels":{"a":"b"}},"spec":{"containers":[{"name":"a","image":"a"}]}}}}`, "create", "-f", "-")
+		put(t, s, `{"apiVersion":"apps/v1","kind":"Deployment","metadata":{"name":"`+env+`","labels":{"env":"`+env+`"}},"spec":{"selector":{"matchLabels":{"a":"b"}},"template":{"metadata":{"labels":{"a":"b"}},"spec":{"containers":[{"name":"a","image":"a"}]}}}}`)
 	}
-	mustKubectl(t, s, `{"apiVersion":"v1","kind":"Pod","metadata":{"name":"unbound","labels":{"env":"prod"}},"spec":{"automountServiceAccountToken":false,"containers":[{"name":"web","image":"x"}]}}`, "create", "-f", "-")
+	put(t, s, `{"apiVersion":"v1","kind":"Pod","metadata":{"name":"unbound","labels":{"env":"prod"}},"spec":{"automountServiceAccountToken":false,"containers":[{"name":"web","image":"x"}]}}`)
 	patch := func(path string) func() *corpus.Answer {
 		return func() *corpus.Answer {
 			return send(t, editor, http.MethodPatch, "/apis/apps/v1/namespaces/default/deployments/"+path, merge, fields(t, `{"spec":{"replicas":3}}`), "dryRun=All")
@@ -75,7 +75,7 @@ func TestC2_ABindingIsAChangeOfAPodThatItDoesNotShow(t *testing.T) {
 	pod := func(name, labels string) string {
 		return `{"apiVersion":"v1","kind":"Pod","metadata":{"name":"` + name + `","labels":` + labels + `},"spec":{"automountServiceAccountToken":false,"containers":[{"name":"a","image":"a"}]}}`
 	}
-	mustKubectl(t, s, pod("placed", `{"env":"production"}`), "create", "-f", "-")
+	put(t, s, pod("placed", `{"env":"production"}`))
 	patch := func(labels string) func() *corpus.Answer {
 		return func() *corpus.Answer {
 			return send(t, changer, http.MethodPatch, "/api/v1/namespaces/default/pods/placed", merge, fields(t, `{"metadata":{"labels":`+labels+`}}`), "dryRun=All")
@@ -97,7 +97,7 @@ func TestC2_ABindingIsAChangeOfAPodThatItDoesNotShow(t *testing.T) {
 		expect(t, bind(path, dev)(), 201)
 	}
 
-	mustKubectl(t, s, uncoveredSet("changes", "granular:label(example.com)", "", "pods")+`  matchConditions: [{name: changes, expression: "request.operation == 'UPDATE'"}]`+"\n", "apply", "-f", "-")
+	apply(t, s, uncoveredSet("changes", "granular:label(example.com)", "", "pods")+`  matchConditions: [{name: changes, expression: "request.operation == 'UPDATE'"}]`+"\n")
 	inForce(t, "a set on changes, by the Pod", patch(team), 403)
 	for _, path := range paths {
 		answer := inForce(t, "a set on changes, by "+path, bind(path, team), 403)
@@ -151,14 +151,14 @@ func TestC2_ConditionsReadObjectsAsReadersDo(t *testing.T) {
 	install(t, s)
 	mustKubectl(t, s, `{"apiVersion":"apiextensions.k8s.io/v1","kind":"CustomResourceDefinition","metadata":{"name":"gadgets.readers.example.com"},"spec":{"group":"readers.example.com","scope":"Namespaced","names":{"kind":"Gadget","plural":"gadgets"},"versions":[{"name":"v1","served":true,"storage":true,
 		"schema":{"openAPIV3Schema":{"type":"object","properties":{"spec":{"type":"object","properties":{"size":{"type":"integer"},"template":{"type":"object","x-kubernetes-embedded-resource":true,"x-kubernetes-preserve-unknown-fields":true}}}}}}}]}}`, "create", "-f", "-")
-	mustKubectl(t, s, "", "wait", "--for=condition=Established", "--timeout=90s", "crd/gadgets.readers.example.com")
+	established(t, s, "gadgets.readers.example.com")
 	grant(t, s, "editor", rule("readers.example.com", []string{"gadgets"}, "get", "create", "update", "patch"))
 	editor := wire(t, s, "editor")
 	const one = "/apis/readers.example.com/v1/namespaces/default/gadgets/one"
-	apply := func(metadata, spec string, parameters ...string) *corpus.Answer {
+	write := func(metadata, spec string, parameters ...string) *corpus.Answer {
 		return send(t, editor, http.MethodPatch, one, "application/apply-patch+yaml", fields(t, `{"apiVersion":"readers.example.com/v1","kind":"Gadget","metadata":{"name":"one"`+metadata+`},"spec":`+spec+`}`), append(parameters, "fieldManager=editor", "force=true")...)
 	}
-	expect(t, apply("", `{"size":1}`), 201)
+	expect(t, write("", `{"size":1}`), 201)
 	const rest = `{"apiVersion":"v1","kind":"Pod","metadata":{"name":"x"`
 	for _, c := range []struct{ condition, metadata, spec string }{
 		{"!has(object.metadata.labels)", `,"labels":null`, `{"size":2}`},
@@ -167,10 +167,10 @@ func TestC2_ConditionsReadObjectsAsReadersDo(t *testing.T) {
 		{"!has(object.metadata.ownerReferences)", `,"ownerReferences":[]`, `{"size":2}`},
 		{"!has(object.spec.template) || !has(object.spec.template.metadata.labels)", "", `{"size":2,"template":` + rest + `,"labels":null}}}`},
 	} {
-		mustKubectl(t, s, uncoveredSet("absent", "granular:specification", "readers.example.com", "gadgets")+`  matchConditions: [{name: absent, expression: "`+c.condition+`"}]`+"\n", "apply", "-f", "-")
-		inForce(t, c.condition, func() *corpus.Answer { return apply("", `{"size":2}`, "dryRun=All") }, 403)
-		expect(t, apply(c.metadata, c.spec), 403)
+		apply(t, s, uncoveredSet("absent", "granular:specification", "readers.example.com", "gadgets")+`  matchConditions: [{name: absent, expression: "`+c.condition+`"}]`+"\n")
+		inForce(t, c.condition, func() *corpus.Answer { return write("", `{"size":2}`, "dryRun=All") }, 403)
+		expect(t, write(c.metadata, c.spec), 403)
 	}
-	mustKubectl(t, s, uncoveredSet("absent", "granular:specification", "readers.example.com", "gadgets")+`  matchConditions: [{name: absent, expression: "!has(object.metadata.labels)"}]`+"\n", "apply", "-f", "-")
-	inForce(t, "with labels", func() *corpus.Answer { return apply(`,"labels":{"a":"b"}`, `{"size":2}`, "dryRun=All") }, 200)
+	apply(t, s, uncoveredSet("absent", "granular:specification", "readers.example.com", "gadgets")+`  matchConditions: [{name: absent, expression: "!has(object.metadata.labels)"}]`+"\n")
+	inForce(t, "with labels", func() *corpus.Answer { return write(`,"labels":{"a":"b"}`, `{"size":2}`, "dryRun=All") }, 200)
 }

@@ -104,7 +104,7 @@ authorizers:
 	object := func(kind, name, team string) string {
 		return fmt.Sprintf(`{"apiVersion":"v1","kind":%q,"metadata":{"name":%q,"labels":{"team":%q}}}`, kind, name, team)
 	}
-	mustKubectl(t, s, object("ConfigMap", "one", "green"), "create", "-f", "-")
+	put(t, s, object("ConfigMap", "one", "green"))
 	const apply = "application/apply-patch+yaml"
 	for _, c := range []struct {
 		user, method, path, contentType, body string

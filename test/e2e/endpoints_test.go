@@ -36,8 +36,8 @@ func TestA4_ABarrierOnEventsHoldsInBothGroups(t *testing.T) {
 	}
 	remove(t, s, "uncoveredpermissionset", "events-reason")
 	remove(t, s, "uncoveredpermissionset", "events-related")
-	mustKubectl(t, s, set("events-related", "relatedObject", "events.k8s.io"), "apply", "-f", "-")
-	mustKubectl(t, s, set("events-reason", "reason", ""), "apply", "-f", "-")
+	apply(t, s, set("events-related", "relatedObject", "events.k8s.io"))
+	apply(t, s, set("events-reason", "reason", ""))
 	inForce(t, "barrier of core, by core", core, 403)
 	inForce(t, "barrier of core, by events.k8s.io", events, 403)
 }
@@ -49,7 +49,7 @@ func TestA5_ABarrierOnPodsHoldsForBindings(t *testing.T) {
 	grant(t, s, "binder", rule("", []string{"pods/binding", "bindings"}, "create"))
 	binder := wire(t, s, "binder")
 	remove(t, s, "pod", "unbound")
-	mustKubectl(t, s, "apiVersion: v1\nkind: Pod\nmetadata: {name: unbound}\nspec: {containers: [{name: a, image: registry.example/a:1}]}\n", "create", "-f", "-")
+	put(t, s, "apiVersion: v1\nkind: Pod\nmetadata: {name: unbound}\nspec: {containers: [{name: a, image: registry.example/a:1}]}\n")
 	bind := func(path, metadata string) func() *corpus.Answer {
 		return func() *corpus.Answer {
 			body := fields(t, `{"apiVersion":"v1","kind":"Binding","metadata":{"name":"unbound"`+metadata+`},"target":{"kind":"Node","name":"node"}}`)
@@ -58,7 +58,7 @@ func TestA5_ABarrierOnPodsHoldsForBindings(t *testing.T) {
 	}
 	const annotation = `,"annotations":{"binder.example.com/a":"b"}`
 	remove(t, s, "permissionschema", "binder")
-	mustKubectl(t, s, "apiVersion: fieldperm.dev/v1alpha1\nkind: PermissionSchema\nmetadata: {name: binder}\nspec: {kind: Pod, permissions: [{path: '.metadata.annotations[\"binder.example.com/a\"]', verb: example.com/binder, excluded: true}]}\n", "apply", "-f", "-")
+	apply(t, s, "apiVersion: fieldperm.dev/v1alpha1\nkind: PermissionSchema\nmetadata: {name: binder}\nspec: {kind: Pod, permissions: [{path: '.metadata.annotations[\"binder.example.com/a\"]', verb: example.com/binder, excluded: true}]}\n")
 	for _, path := range []string{"/api/v1/namespaces/default/pods/unbound/binding", "/api/v1/namespaces/default/bindings"} {
 		answer := inForce(t, path, bind(path, annotation), 403)
 		if !strings.Contains(answer.Status.Message, "granular:example.com/binder") {
@@ -69,7 +69,7 @@ func TestA5_ABarrierOnPodsHoldsForBindings(t *testing.T) {
 	}
 
 	remove(t, s, "uncoveredpermissionset", "placement")
-	mustKubectl(t, s, "apiVersion: fieldperm.dev/v1alpha1\nkind: UncoveredPermissionSet\nmetadata: {name: placement}\nspec: {uncoveredPermissions: ['granular:nodeAssignment'], resources: [{apiGroups: [''], resources: [pods]}]}\n", "apply", "-f", "-")
+	apply(t, s, "apiVersion: fieldperm.dev/v1alpha1\nkind: UncoveredPermissionSet\nmetadata: {name: placement}\nspec: {uncoveredPermissions: ['granular:nodeAssignment'], resources: [{apiGroups: [''], resources: [pods]}]}\n")
 	for _, path := range []string{"/api/v1/namespaces/default/pods/unbound/binding", "/api/v1/namespaces/default/bindings"} {
 		inForce(t, "a set on pods, by "+path, bind(path, ""), 403)
 	}

@@ -34,8 +34,8 @@ func TestC2_AConditionOfADefinitionTakesNoBarrierAway(t *testing.T) {
 	gadget := "/apis/" + group + "/v1/namespaces/default/gadgets/one"
 	bySet, bySchema := write(configMap, `{"metadata":{"labels":{"set":"2"}}}`), write(configMap, `{"data":{"schema":"2"}}`)
 	byDefinition, free := write(gadget, `{"spec":{"size":2}}`), write(gadget, `{"spec":{"color":"red"}}`)
-	mustKubectl(t, s, uncoveredSet("established", "granular:labels", "", "configmaps"), "create", "-f", "-")
-	mustKubectl(t, s, immutability("established", `{path: '.data["schema"]', verb: example.com/schema, excluded: true}`), "create", "-f", "-")
+	put(t, s, uncoveredSet("established", "granular:labels", "", "configmaps"))
+	put(t, s, immutability("established", `{path: '.data["schema"]', verb: example.com/schema, excluded: true}`))
 	for _, barred := range []func() *corpus.Answer{bySet, bySchema, byDefinition} {
 		eventually(t, barred, http.StatusForbidden)
 	}

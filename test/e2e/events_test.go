@@ -24,7 +24,7 @@ func TestW4_FieldpermMakesItsEventsBehindABarrier(t *testing.T) {
 				"eventTime":"2026-01-01T00:00:00.000000Z","reportingController":"fieldperm.dev/webhook","reportingInstance":"test"}`), "dryRun=All")
 		}
 	}
-	mustKubectl(t, s, uncoveredSet("events", "granular:*", "events.k8s.io", "events"), "apply", "-f", "-")
+	apply(t, s, uncoveredSet("events", "granular:*", "events.k8s.io", "events"))
 	inForce(t, "of another user with the name of fieldperm as reporter", record("recorder", "default"), 403)
 	expect(t, record(stack.User, "default")(), 201)
 	expect(t, record(stack.User, "kube-system")(), 403)

@@ -13,6 +13,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/fieldperm/fieldperm/api/v1alpha1"
 	"github.com/fieldperm/fieldperm/test/corpus"
 	"github.com/fieldperm/fieldperm/test/stack"
 )
@@ -41,14 +42,10 @@ const definitions = "../../config/crd"
 // install makes the API server serve fieldperm's kinds, if it does not yet.
 func install(t *testing.T, s *stack.Stack) {
 	t.Helper()
-	mustKubectl(t, s, "", "apply", "--server-side", "-f", definitions)
-	mustKubectl(t, s, "", "wait", "--for=condition=Established", "--timeout=20s", "-f", definitions)
-}
-
-// remove deletes an object when the test ends.
-func remove(t *testing.T, s *stack.Stack, resource, name string) {
-	t.Helper()
-	t.Cleanup(func() { mustKubectl(t, s, "", "delete", "--ignore-not-found", resource, name) })
+	must(t, s.Apply(t.Context(), definitions))
+	for _, resource := range []string{v1alpha1.PermissionSchemaResource, v1alpha1.UncoveredPermissionSetResource, v1alpha1.ConditionalPolicyResource, v1alpha1.PermissionObservationResource} {
+		established(t, s, resource+"."+v1alpha1.GroupVersion.Group)
+	}
 }
 
 func immutability(name, entry string) string {
@@ -94,7 +91,7 @@ func TestLive_PermissionSchema(t *testing.T) {
 	}()
 
 	remove(t, s, "permissionschema", "live")
-	mustKubectl(t, s, immutability("live", "{path: .immutable, verb: example.com/immutability}"), "apply", "-f", "-")
+	apply(t, s, immutability("live", "{path: .immutable, verb: example.com/immutability}"))
 	inForce(t, "created", change, 200)
 	mustKubectl(t, s, "", "patch", "permissionschema", "live", "--type=merge", "-p", `{"spec":{"permissions":[{"path":".immutable","verb":"example.com/other"}]}}`)
 	answer := inForce(t, "patched", change, 403)
@@ -128,11 +125,11 @@ func TestLive_UncoveredPermissionSet(t *testing.T) {
 		return "apiVersion: fieldperm.dev/v1alpha1\nkind: UncoveredPermissionSet\nmetadata: {name: live}\nspec:\n  uncoveredPermissions: ['granular:annotation(" + domain + ")']\n  resources: [{apiGroups: [''], resources: [namespaces]}]\n"
 	}
 	remove(t, s, "uncoveredpermissionset", "live")
-	mustKubectl(t, s, set("live.example.com"), "apply", "-f", "-")
+	apply(t, s, set("live.example.com"))
 	inForce(t, "created", change, 403)
-	mustKubectl(t, s, set("other.example.com"), "apply", "-f", "-")
+	apply(t, s, set("other.example.com"))
 	inForce(t, "applied", change, 200)
-	mustKubectl(t, s, set("live.example.com"), "apply", "-f", "-")
+	apply(t, s, set("live.example.com"))
 	inForce(t, "applied again", change, 403)
 	mustKubectl(t, s, "", "delete", "uncoveredpermissionset", "live")
 	inForce(t, "deleted", change, 200)
@@ -174,7 +171,7 @@ func TestLive_FaultyObjectsAreRefused(t *testing.T) {
 		})
 	}
 	remove(t, s, "permissionschema", "good")
-	mustKubectl(t, s, immutability("good", "{path: .immutable, verb: example.com/immutability}"), "apply", "-f", "-")
+	apply(t, s, immutability("good", "{path: .immutable, verb: example.com/immutability}"))
 	_, stderr, err := kubectl(t, s, "", "patch", "permissionschema", "good", "--type=merge", "-p", `{"spec":{"permissions":[{"path":".nope","verb":"data"}]}}`)
 	if err == nil || !strings.Contains(stderr, `"good" is invalid: /spec/permissions/0: path ".nope" does not exist`) {
 		t.Errorf("an update that makes it faulty is not refused: %v %s", err, stderr)
@@ -212,9 +209,9 @@ func TestLive_StatusColumnsShowTheConditions(t *testing.T) {
 		remove(t, s, "permissionschema", name)
 	}
 	remove(t, s, "uncoveredpermissionset", "live")
-	mustKubectl(t, s, immutability("plain", "{path: .immutable, verb: example.com/immutability}"), "apply", "-f", "-")
-	mustKubectl(t, s, "apiVersion: fieldperm.dev/v1alpha1\nkind: PermissionSchema\nmetadata: {name: barrier}\nspec: {group: apps, kind: Deployment, permissions: [{path: .spec.paused, verb: example.com/pause, excluded: true}]}\n", "apply", "-f", "-")
-	mustKubectl(t, s, "apiVersion: fieldperm.dev/v1alpha1\nkind: UncoveredPermissionSet\nmetadata: {name: live}\nspec: {uncoveredPermissions: ['granular:annotation(live.example.com)', 'granular:example.com/toCome'], resources: [{apiGroups: [''], resources: [namespaces]}, {apiGroups: [tocome.example.com], resources: [comings]}]}\n", "apply", "-f", "-")
+	apply(t, s, immutability("plain", "{path: .immutable, verb: example.com/immutability}"))
+	apply(t, s, "apiVersion: fieldperm.dev/v1alpha1\nkind: PermissionSchema\nmetadata: {name: barrier}\nspec: {group: apps, kind: Deployment, permissions: [{path: .spec.paused, verb: example.com/pause, excluded: true}]}\n")
+	apply(t, s, "apiVersion: fieldperm.dev/v1alpha1\nkind: UncoveredPermissionSet\nmetadata: {name: live}\nspec: {uncoveredPermissions: ['granular:annotation(live.example.com)', 'granular:example.com/toCome'], resources: [{apiGroups: [''], resources: [namespaces]}, {apiGroups: [tocome.example.com], resources: [comings]}]}\n")
 
 	out := row(t, s, "permissionschemas", "plain", "ConfigMap", "True", "True")
 	if header := strings.Join(strings.Fields(strings.Split(out, "\n")[0]), " "); header != "NAME GROUP KIND COMPILED ENFORCED AGE MESSAGE" {
@@ -270,7 +267,7 @@ func TestLive_FaultyObjectThatLanded(t *testing.T) {
 	expect(t, change("configmaps")(), 200)
 	stop(t, s)
 	remove(t, s, "permissionschema", "landed")
-	mustKubectl(t, s, immutability("landed", "{path: .nope, verb: example.com/nope, excluded: true}"), "apply", "-f", "-")
+	apply(t, s, immutability("landed", "{path: .nope, verb: example.com/nope, excluded: true}"))
 	must(t, s.StartWebhook(t.Context()))
 	eventually(t, change("secrets"), 200)
 	answer := change("configmaps")()
@@ -297,7 +294,7 @@ func TestLive_LastGoodStays(t *testing.T) {
 	}
 	install(t, s)
 	remove(t, s, "permissionschema", "kept")
-	mustKubectl(t, s, immutability("kept", "{path: .immutable, verb: example.com/kept}"), "apply", "-f", "-")
+	apply(t, s, immutability("kept", "{path: .immutable, verb: example.com/kept}"))
 	inForce(t, "created", change, 200)
 
 	must(t, s.SignalReplica(0, syscall.SIGSTOP))
@@ -325,7 +322,7 @@ func TestLive_DeletedKinds(t *testing.T) {
 		return send(t, wire(t, s, "orphan"), http.MethodPatch, "/api/v1/namespaces/default/configmaps/gone", merge, fields(t, `{"immutable":true}`), "dryRun=All")
 	}
 	install(t, s)
-	mustKubectl(t, s, immutability("gone", "{path: .immutable, verb: example.com/gone}"), "apply", "-f", "-")
+	apply(t, s, immutability("gone", "{path: .immutable, verb: example.com/gone}"))
 	eventually(t, change, 200)
 	mustKubectl(t, s, "", "delete", "-f", definitions)
 	inForce(t, "deleted with its definition", change, 403)

@@ -25,10 +25,10 @@ func TestMarkers_TheGeneratedDefinitionHolds(t *testing.T) {
 	if err != nil {
 		t.Fatalf("%v: %s", err, stderr.Bytes())
 	}
-	mustKubectl(t, s, string(definitions), "apply", "--server-side", "-f", "-")
+	apply(t, s, string(definitions))
 	const definition, group, path = "gadgets.example.com", "example.com", "/apis/example.com/v1/namespaces/default/gadgets"
 	t.Cleanup(func() { mustKubectl(t, s, "", "delete", "customresourcedefinition", definition, "gizmoes.example.com") })
-	mustKubectl(t, s, "", "wait", "--for=condition=Established", "--timeout=20s", "customresourcedefinition/"+definition)
+	established(t, s, ""+definition)
 	admin := wire(t, s, "admin", "system:masters")
 	eventually(t, func() *corpus.Answer {
 		return send(t, admin, http.MethodPost, path, "application/json", fields(t, `{"apiVersion":"example.com/v1","kind":"Gadget","metadata":{"name":"one"},"spec":{

@@ -51,7 +51,7 @@ func TestP9_AnObservationRecordsAndRefusesNothing(t *testing.T) {
 			remove(t, s, "configmap", "seen")
 			remove(t, s, "permissionobservation", "mover")
 			mustKubectl(t, s, "", "create", "configmap", "seen", "--from-literal=a=b")
-			mustKubectl(t, s, `{"apiVersion":"fieldperm.dev/v1alpha1","kind":"PermissionObservation","metadata":{"name":"mover"},"spec":{"subjects":[{"kind":"User","name":"mover"}],"resources":[{"apiGroups":[""],"resources":["*"]}],"actions":["Audit","Warn"]}}`, "apply", "-f", "-")
+			apply(t, s, `{"apiVersion":"fieldperm.dev/v1alpha1","kind":"PermissionObservation","metadata":{"name":"mover"},"spec":{"subjects":[{"kind":"User","name":"mover"}],"resources":[{"apiGroups":[""],"resources":["*"]}],"actions":["Audit","Warn"]}}`)
 			if got := observed(t, s, "mover", isObserving); got.Status.Since == nil || got.Status.Writes > 0 {
 				t.Errorf("before the first write: %+v", got.Status)
 			}
@@ -114,7 +114,7 @@ func TestW2_ASetWithoutDenyLetsWritesPass(t *testing.T) {
 	if err == nil || !strings.Contains(stderr, "Deny and Warn exclude each other") {
 		t.Errorf("Deny and Warn: %v, %s", err, stderr)
 	}
-	mustKubectl(t, s, set("[Warn, Audit]"), "apply", "-f", "-")
+	apply(t, s, set("[Warn, Audit]"))
 	patch := func(value string) (string, error) {
 		_, stderr, err := s.Kubectl(editor).Run(t.Context(), "", "patch", "configmap", "tried", "--type=merge", "-p", `{"data":{"a":"`+value+`"}}`)
 		return stderr, err
@@ -127,7 +127,7 @@ func TestW2_ASetWithoutDenyLetsWritesPass(t *testing.T) {
 		return strings.Contains(stderr, warning), err
 	}))
 	enforced(t, s, "uncoveredpermissionset", "tried", "False NotDenying", "set them to [Deny]")
-	mustKubectl(t, s, set("[Deny]"), "apply", "-f", "-")
+	apply(t, s, set("[Deny]"))
 	must(t, wait.PollUntilContextTimeout(t.Context(), pause, 30*time.Second, true, func(context.Context) (bool, error) {
 		i++
 		_, err := patch(strings.Repeat("x", i))
@@ -149,7 +149,7 @@ func TestP9_WhatHasNoRoomStopsNoObservation(t *testing.T) {
 		for i := range groups {
 			subjects = append(subjects, fmt.Sprintf(`{"kind":"Group","name":"%s-%d-%s"}`, name, i, strings.Repeat("y", length)))
 		}
-		mustKubectl(t, s, fmt.Sprintf(`{"apiVersion":"fieldperm.dev/v1alpha1","kind":"PermissionObservation","metadata":{"name":%q},"spec":{"subjects":[%s],"resources":[{"apiGroups":["*"],"resources":["*"]}]}}`, name, strings.Join(subjects, ",")), "create", "-f", "-")
+		put(t, s, fmt.Sprintf(`{"apiVersion":"fieldperm.dev/v1alpha1","kind":"PermissionObservation","metadata":{"name":%q},"spec":{"subjects":[%s],"resources":[{"apiGroups":["*"],"resources":["*"]}]}}`, name, strings.Join(subjects, ",")))
 	}
 	conditions := func() bool {
 		return strings.Contains(mustKubectl(t, s, "", "get", "validatingwebhookconfiguration", "fieldperm-observed", "-o", "yaml"), "is-observed")
@@ -197,7 +197,7 @@ func TestP9_WithoutAuthenticatedCallersNothingIsCounted(t *testing.T) {
 	install(t, s)
 	grant(t, s, "mover", rule("", []string{"configmaps"}, "get", "update", "patch"))
 	mustKubectl(t, s, "", "create", "configmap", "seen", "--from-literal=a=b")
-	mustKubectl(t, s, `{"apiVersion":"fieldperm.dev/v1alpha1","kind":"PermissionObservation","metadata":{"name":"mover"},"spec":{"subjects":[{"kind":"User","name":"mover"}],"resources":[{"apiGroups":["*"],"resources":["*"]}],"actions":["Warn"]}}`, "apply", "-f", "-")
+	apply(t, s, `{"apiVersion":"fieldperm.dev/v1alpha1","kind":"PermissionObservation","metadata":{"name":"mover"},"spec":{"subjects":[{"kind":"User","name":"mover"}],"resources":[{"apiGroups":["*"],"resources":["*"]}],"actions":["Warn"]}}`)
 	is := func(o *v1alpha1.PermissionObservation) bool {
 		return slices.ContainsFunc(o.Status.Conditions, func(c metav1.Condition) bool {
 			return c.Type == v1alpha1.ConditionObserving && c.Status == metav1.ConditionFalse && c.Reason == v1alpha1.ReasonNotAuthenticated

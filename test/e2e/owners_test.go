@@ -209,7 +209,7 @@ func TestD8_C2_AConditionOnTheChangeHoldsForTheNewOwner(t *testing.T) {
 	o := &thing{s, "v1", "configmaps", "ConfigMap", "kept-key"}
 	o.create(t, `{"data":{"a":"1","b":"2"}}`)
 	remove(t, s, "permissionschema", "kept-key")
-	mustKubectl(t, s, schemaOf("kept-key", "", "ConfigMap", "{path: '.data[*]', verb: example.com/key, parameterSource: key, excludedWhen: 'oldSelf != null && self == null'}"), "apply", "-f", "-")
+	apply(t, s, schemaOf("kept-key", "", "ConfigMap", "{path: '.data[*]', verb: example.com/key, parameterSource: key, excludedWhen: 'oldSelf != null && self == null'}"))
 	inForce(t, "the key may not vanish", func() *corpus.Answer {
 		return send(t, changer, http.MethodPatch, o.path(), merge, fields(t, `{"data":{"b":null}}`), "dryRun=All")
 	}, 403)
@@ -238,7 +238,7 @@ func TestD8_C2_AMatchConditionOnTheObjectHoldsForOwners(t *testing.T) {
 	o.create(t, `{"metadata":{"labels":{"kept.example.com/p":"1"}},"data":{"a":"1"}}`)
 	remove(t, s, "uncoveredpermissionset", "kept-label")
 	const removed = `  matchConditions: [{name: removed, expression: "request.operation == 'UPDATE' && 'kept.example.com/p' in oldObject.metadata.?labels.orValue({}) && !('kept.example.com/p' in object.metadata.?labels.orValue({}))"}]` + "\n"
-	mustKubectl(t, s, uncoveredSet("kept-label", "granular:label(kept.example.com)", "", "configmaps")+removed, "apply", "-f", "-")
+	apply(t, s, uncoveredSet("kept-label", "granular:label(kept.example.com)", "", "configmaps")+removed)
 	inForce(t, "the label may not be removed", func() *corpus.Answer {
 		return send(t, labeler, http.MethodPatch, o.path(), merge, fields(t, `{"metadata":{"labels":{"kept.example.com/p":null}}}`), "dryRun=All")
 	}, 403)
@@ -309,7 +309,7 @@ func TestD8_D11_OwnersOfTheStatusAreOfTheStatus(t *testing.T) {
 			// Wait, because the next set has the same name.
 			t.Cleanup(func() { inForce(t, "the status may be written again", write, 200) })
 			remove(t, s, "uncoveredpermissionset", "kept-status")
-			mustKubectl(t, s, set, "apply", "-f", "-")
+			apply(t, s, set)
 			inForce(t, "the status may not be written", write, 403)
 			steal.needs = "granular:status"
 			steal.fails(t, s, "of-both")

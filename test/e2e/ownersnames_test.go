@@ -36,8 +36,8 @@ func serveVaults(t *testing.T, s *stack.Stack, more string) {
 	t.Helper()
 	conversion := vaultNames.serve(t)
 	remove(t, s, "customresourcedefinition", "vaults.names.example.com")
-	mustKubectl(t, s, vaults(conversion, more), "create", "-f", "-")
-	mustKubectl(t, s, "", "wait", "--for=condition=Established", "--timeout=20s", "customresourcedefinition/vaults.names.example.com")
+	put(t, s, vaults(conversion, more))
+	established(t, s, "vaults.names.example.com")
 }
 
 // TestD8_C2_OwnersByTheNameOfAnotherVersion: an entry of another version has the name that this version uses for a guarded field. The path

@@ -48,8 +48,8 @@ func TestD8_C2_AScaleThatStaysChangesOwners(t *testing.T) {
 			thief, holder := "rigger-"+c.name, "sizer-"+c.name
 			grant(t, s, thief, rule(group, both, c.verbs...))
 			grant(t, s, holder, rule(group, both, append(c.verbs, "granular:example.com/size")...))
-			mustKubectl(t, s, rigs(c.more), "apply", "--server-side", "-f", "-")
-			mustKubectl(t, s, "", "wait", "--for=condition=Established", "--timeout=20s", "customresourcedefinition", "rigs."+group)
+			apply(t, s, rigs(c.more))
+			established(t, s, "rigs."+group)
 			o := &thing{s, group + "/v1", "rigs", "Rig", c.name}
 			eventually(t, func() *corpus.Answer {
 				return o.apply(t, o.admin(t), "flux", `{"spec":{"scaling":{"mode":"a"}}}`)
@@ -98,7 +98,7 @@ func guardPolicyLabels(t *testing.T, o *thing, user string) {
 	}
 	t.Cleanup(func() { inForce(t, "the label may be changed again", change, 200) })
 	remove(t, o.s, "uncoveredpermissionset", "policy-labels")
-	mustKubectl(t, o.s, uncoveredSet("policy-labels", "granular:label(policy.example.com)", "apps", "deployments"), "apply", "-f", "-")
+	apply(t, o.s, uncoveredSet("policy-labels", "granular:label(policy.example.com)", "apps", "deployments"))
 	inForce(t, "the label may not be changed", change, 403)
 }
 

@@ -48,7 +48,7 @@ func TestD8_C2_AnItemIsOwnedByItsKeys(t *testing.T) {
 	}
 	reset(t, "kept-item")
 	remove(t, s, "uncoveredpermissionset", "kept-item")
-	mustKubectl(t, s, uncoveredSet("kept-item", "granular:securityContext", "apps", "deployments"), "apply", "-f", "-")
+	apply(t, s, uncoveredSet("kept-item", "granular:securityContext", "apps", "deployments"))
 	inForce(t, "the security context may not be removed", func() *corpus.Answer {
 		return send(t, wire(t, s, "deployer"), http.MethodPatch, o.path(), "application/strategic-merge-patch+json",
 			fields(t, `{"spec":{"template":{"spec":{"containers":[{"name":"side","securityContext":null}]}}}}`), "dryRun=All")
@@ -82,7 +82,7 @@ const (
 func guardMetrics(t *testing.T, o *thing, user string) {
 	t.Helper()
 	remove(t, o.s, "uncoveredpermissionset", "metrics")
-	mustKubectl(t, o.s, uncoveredSet("metrics", "granular:metrics", "autoscaling", "horizontalpodautoscalers"), "apply", "-f", "-")
+	apply(t, o.s, uncoveredSet("metrics", "granular:metrics", "autoscaling", "horizontalpodautoscalers"))
 	enforced(t, o.s, "uncoveredpermissionset", "metrics", "True Enforced")
 	refusedFor(t, o.in("autoscaling/v2").patch(t, wire(t, o.s, user), `{"spec":{"metrics":[]}}`), "granular:metrics")
 }

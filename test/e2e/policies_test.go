@@ -3,6 +3,7 @@
 package e2e
 
 import (
+	"context"
 	"crypto/rand"
 	"crypto/rsa"
 	"crypto/x509"
@@ -15,9 +16,9 @@ import (
 	"path/filepath"
 	"strings"
 	"testing"
-	"time"
 
 	rbacv1 "k8s.io/api/rbac/v1"
+	"k8s.io/apimachinery/pkg/api/meta"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/client-go/rest"
 	"k8s.io/client-go/util/cert"
@@ -117,31 +118,22 @@ func create(t *testing.T, s *stack.Stack, object map[string]any) {
 	must(t, err)
 	u := unstructured.Unstructured{Object: object}
 	t.Cleanup(func() { erase(t, s, u) })
-	mustKubectl(t, s, string(text), "create", "-f", "-")
+	put(t, s, string(text))
 	if u.GetKind() == "CustomResourceDefinition" {
-		mustKubectl(t, s, "", "wait", "--for=condition=Established", "--timeout=20s", "crd", u.GetName())
+		established(t, s, u.GetName())
 	}
 }
 
 func erase(t *testing.T, s *stack.Stack, u unstructured.Unstructured) {
 	t.Helper()
-	args := []string{u.GetKind() + "." + strings.ReplaceAll(u.GetAPIVersion(), "/", "."), u.GetName()}
-	if group, version, ok := strings.Cut(u.GetAPIVersion(), "/"); ok {
-		args[0] = u.GetKind() + "." + version + "." + group
-	} else {
-		args[0] = u.GetKind()
-	}
 	if u.GetName() == "" || u.GetKind() == "Eviction" {
 		return // It is not stored.
 	}
-	if u.GetNamespace() != "" {
-		args = append(args, "-n", u.GetNamespace())
-	}
-	// Nothing removes finalizers here, and no kubelet ends pods.
-	_, _, _ = kubectl(t, s, "", append([]string{"patch", "--type=merge", "-p", `{"metadata":{"finalizers":null}}`}, args...)...)
-	_, stderr, err := kubectl(t, s, "", append([]string{"delete", "--ignore-not-found", "--wait=false", "--force", "--grace-period=0"}, args...)...)
-	if err != nil && !strings.Contains(stderr, "doesn't have a resource type") {
-		t.Errorf("%v: %s", err, stderr)
+	text, err := json.Marshal(u.Object)
+	must(t, err)
+	// Its kind may have been deleted before.
+	if err := objects(t, s).Delete(context.WithoutCancel(t.Context()), string(text)); err != nil && !meta.IsNoMatchError(err) {
+		t.Error(err)
 	}
 }
 
@@ -152,23 +144,16 @@ func policy(t *testing.T, s *stack.Stack, name string, spec *v1alpha1.Conditiona
 		"apiVersion": v1alpha1.GroupVersion.String(), "kind": v1alpha1.ConditionalPolicyKind, "metadata": map[string]any{"name": name}, "spec": spec,
 	})
 	must(t, err)
-	remove(t, s, v1alpha1.ConditionalPolicyResource, name)
-	if _, stderr, err := kubectl(t, s, string(text), "create", "-f", "-"); err != nil || strings.Count(stderr, "Warning: ") != len(admission.PolicyWarnings(spec)) {
-		t.Fatalf("%v: %s", err, stderr)
+	t.Cleanup(func() { must(t, objects(t, s).Delete(context.WithoutCancel(t.Context()), string(text))) })
+	warnings := put(t, s, string(text))
+	if len(warnings) != len(admission.PolicyWarnings(spec)) {
+		t.Fatalf("%s: warnings: %q", name, warnings)
 	}
-	mustKubectl(t, s, "", "wait", "--for=condition=Compiled", "--timeout=30s", v1alpha1.ConditionalPolicyResource, name)
 	// Some resources have no object to probe with. The rules are in force in both cases.
-	deadline := time.Now().Add(30 * time.Second)
-	for {
-		is := mustKubectl(t, s, "", "get", v1alpha1.ConditionalPolicyResource, name, "-o", `jsonpath={.status.conditions[?(@.type=="Enforced")]['status','reason','message']}`)
-		if strings.HasPrefix(is, "True ") || strings.HasPrefix(is, "Unknown NotProbed ") && !strings.Contains(is, "has not been probed") {
-			return
-		}
-		if time.Now().After(deadline) {
-			t.Fatalf("%s: %s", name, is)
-		}
-		time.Sleep(pause)
-	}
+	awaitCondition(t, s, string(text), "Compiled", func(status, _, _ string) bool { return status == "True" })
+	awaitCondition(t, s, string(text), "Enforced", func(status, reason, message string) bool {
+		return status == "True" || status == "Unknown" && reason == "NotProbed" && !strings.Contains(message, "has not been probed")
+	})
 }
 
 // as returns a client of a user, with extra that an authenticator would add.

@@ -24,8 +24,8 @@ func TestK5_AVersionThatAppearsLaterIsNotChecked(t *testing.T) {
 			"names":{"kind":"Gad","plural":"gads","singular":"gad","listKind":"GadList"},"versions":[` + strings.Join(versions, ",") + `]}}`
 	}
 	remove(t, s, "crd", "gads.later.example.com")
-	mustKubectl(t, s, definition(first), "create", "-f", "-")
-	mustKubectl(t, s, "", "wait", "--for=condition=Established", "--timeout=20s", "crd", "gads.later.example.com")
+	put(t, s, definition(first))
+	established(t, s, "gads.later.example.com")
 	const condition = "!has(object.spec.privileged) || object.spec.privileged == false"
 	gads := []v1alpha1.PolicyResource{{APIGroups: []string{"later.example.com"}, Resources: []string{"gads"}}}
 	policy(t, s, "later-allow", &v1alpha1.ConditionalPolicySpec{

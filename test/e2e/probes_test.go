@@ -72,7 +72,7 @@ func subresourcesAreProbed(t *testing.T, s *stack.Stack) {
 	t.Helper()
 	grant(t, s, "deployer", rule("apps", []string{"deployments"}, "create", "update", "patch"))
 	remove(t, s, "uncoveredpermissionset", "probed")
-	mustKubectl(t, s, uncoveredSet("probed", "granular:scale", "apps", "deployments"), "apply", "-f", "-")
+	apply(t, s, uncoveredSet("probed", "granular:scale", "apps", "deployments"))
 	enforced(t, s, "uncoveredpermissionset", "probed", "Unknown NotProbed", "deployments/scale.apps: not probed, because it takes an object that exists", "refused through deployments.apps")
 
 	// kube-apiserver asks the webhook about a Deployment. From then on fieldperm can probe with it.
@@ -91,10 +91,10 @@ func bindingsAreProbed(t *testing.T, s *stack.Stack) {
 	t.Helper()
 	grant(t, s, "placer", rule("", []string{"pods"}, "create", "update", "patch"))
 	remove(t, s, "uncoveredpermissionset", "placed")
-	mustKubectl(t, s, uncoveredSet("placed", "granular:nodeAssignment", "", "pods"), "apply", "-f", "-")
+	apply(t, s, uncoveredSet("placed", "granular:nodeAssignment", "", "pods"))
 	enforced(t, s, "uncoveredpermissionset", "placed", "Unknown NotProbed", "pods/ephemeralcontainers: not probed", "pods/resize: not probed", "refused through bindings, pods, pods/binding")
 
-	mustKubectl(t, s, `{"apiVersion":"v1","kind":"Pod","metadata":{"name":"placed"},"spec":{"automountServiceAccountToken":false,"containers":[{"name":"web","image":"x"}]}}`, "create", "-f", "-")
+	put(t, s, `{"apiVersion":"v1","kind":"Pod","metadata":{"name":"placed"},"spec":{"automountServiceAccountToken":false,"containers":[{"name":"web","image":"x"}]}}`)
 	remove(t, s, "pod", "placed")
 	expect(t, send(t, wire(t, s, "placer"), http.MethodPatch, "/api/v1/namespaces/default/pods/placed", merge, fields(t, `{"metadata":{"labels":{"a":"b"}}}`), "dryRun=All"), 200)
 	enforced(t, s, "uncoveredpermissionset", "placed", "True Enforced", "refused through bindings, pods, pods/binding, pods/ephemeralcontainers, pods/resize")
@@ -104,7 +104,7 @@ func bindingsAreProbed(t *testing.T, s *stack.Stack) {
 func schemasAreProbed(t *testing.T, s *stack.Stack) {
 	t.Helper()
 	remove(t, s, "permissionschema", "probed")
-	mustKubectl(t, s, immutability("probed", "{path: .immutable, verb: example.com/immutability, excluded: true}"), "apply", "-f", "-")
+	apply(t, s, immutability("probed", "{path: .immutable, verb: example.com/immutability, excluded: true}"))
 	enforced(t, s, "permissionschema", "probed", "True Enforced", "refused through configmaps")
 }
 
@@ -113,7 +113,7 @@ func faultyObjectsAreNotEnforced(t *testing.T, s *stack.Stack) {
 	t.Helper()
 	remove(t, s, "permissionschema", "gives")
 	remove(t, s, "uncoveredpermissionset", "bars")
-	mustKubectl(t, s, immutability("gives", `{path: '.data["gives"]', verb: example.com/gives}`), "apply", "-f", "-")
+	apply(t, s, immutability("gives", `{path: '.data["gives"]', verb: example.com/gives}`))
 	for deadline := time.Now().Add(20 * time.Second); ; time.Sleep(pause) {
 		_, stderr, err := kubectl(t, s, uncoveredSet("bars", "granular:example.com/gives", "", "configmaps"), "create", "-f", "-")
 		if err == nil {
@@ -147,7 +147,7 @@ func TestA6_W2_AServerThatDoesNotAsk(t *testing.T) {
 	}
 	s := startOwn(t, stack.Config{Topology: stack.REST, Address: address})
 	install(t, s)
-	mustKubectl(t, s, uncoveredSet("bared", "granular:data", "", "configmaps"), "apply", "-f", "-")
+	apply(t, s, uncoveredSet("bared", "granular:data", "", "configmaps"))
 	enforced(t, s, "uncoveredpermissionset", "bared", "True Enforced")
 	bare := s.ServerConfig()
 	bare.ExtraArgs["disable-admission-plugins"] = []string{"ServiceAccount", "ValidatingAdmissionWebhook"}

@@ -13,7 +13,7 @@ import (
 func TestA1_TheMarkerReads(t *testing.T) {
 	s := start(t)
 	remove(t, s, "secret", "read")
-	mustKubectl(t, s, `{"apiVersion":"v1","kind":"Secret","metadata":{"name":"read"},"data":{"k":"dmFsdWU="}}`, "create", "-f", "-")
+	put(t, s, `{"apiVersion":"v1","kind":"Secret","metadata":{"name":"read"},"data":{"k":"dmFsdWU="}}`)
 	const path = "/api/v1/namespaces/default/secrets/read"
 	grant(t, s, "marked", rule("", []string{"secrets"}, "granular"))
 	grant(t, s, "patcher", rule("", []string{"secrets"}, "patch"))

@@ -56,8 +56,8 @@ type farm struct {
 func newFarm(t *testing.T, s *stack.Stack, definition string) *farm {
 	t.Helper()
 	remove(t, s, "customresourcedefinition", "farms."+farmGroup)
-	mustKubectl(t, s, definition, "create", "-f", "-")
-	mustKubectl(t, s, "", "wait", "--for=condition=Established", "--timeout=20s", "customresourcedefinition/farms."+farmGroup)
+	put(t, s, definition)
+	established(t, s, "farms."+farmGroup)
 	etcd, err := store.Open(t.Context(), s.EtcdURL())
 	must(t, err)
 	t.Cleanup(func() { must(t, etcd.Close()) })
@@ -208,7 +208,7 @@ func TestC3_AnAdministratorsVerbForOneVersionIsNotPassedThroughAnother(t *testin
 	}
 	inForce(t, "the verbs of v1beta1", try(f.v1beta1, "farm-scaler", `{"spec":{"size":2}}`), 200)
 	remove(t, s, "permissionschema", "farm-capacity")
-	mustKubectl(t, s, "apiVersion: fieldperm.dev/v1alpha1\nkind: PermissionSchema\nmetadata: {name: farm-capacity}\nspec: {group: "+farmGroup+", kind: Farm, permissions: [{path: .spec.replicas, verb: capacity}]}\n", "create", "-f", "-")
+	put(t, s, "apiVersion: fieldperm.dev/v1alpha1\nkind: PermissionSchema\nmetadata: {name: farm-capacity}\nspec: {group: "+farmGroup+", kind: Farm, permissions: [{path: .spec.replicas, verb: capacity}]}\n")
 	inForce(t, "the verb of the administrator", try(f.v1, "farm-capacity", `{"spec":{"replicas":2}}`), 200)
 	refusedFor(t, f.v1.patch(t, scaler, `{"spec":{"replicas":7}}`), "granular:capacity")
 	refusedFor(t, f.v1beta1.patch(t, scaler, `{"spec":{"size":7}}`), "declared lossless")
@@ -216,7 +216,7 @@ func TestC3_AnAdministratorsVerbForOneVersionIsNotPassedThroughAnother(t *testin
 
 	// With a name in each version the verb of the administrator holds in both.
 	remove(t, s, "permissionschema", "farm-capacity-of-v1beta1")
-	mustKubectl(t, s, "apiVersion: fieldperm.dev/v1alpha1\nkind: PermissionSchema\nmetadata: {name: farm-capacity-of-v1beta1}\nspec: {group: "+farmGroup+", kind: Farm, permissions: [{path: .spec.size, verb: capacity}]}\n", "create", "-f", "-")
+	put(t, s, "apiVersion: fieldperm.dev/v1alpha1\nkind: PermissionSchema\nmetadata: {name: farm-capacity-of-v1beta1}\nspec: {group: "+farmGroup+", kind: Farm, permissions: [{path: .spec.size, verb: capacity}]}\n")
 	inForce(t, "the verb in v1beta1", try(f.v1beta1, "farm-capacity", `{"spec":{"size":2}}`), 200)
 	refusedFor(t, f.v1beta1.patch(t, scaler, `{"spec":{"size":7}}`), "granular:capacity")
 	f.is(t, `{"replicas":1,"image":"a","locked":true,"note":"n"}`)

@@ -17,7 +17,7 @@ func TestD1_TheLargestObjectIsReviewed(t *testing.T) {
 	grant(t, s, "writer-of-x", rule("", []string{"configmaps"}, "get", "granular", "granular:datum(x)"))
 	grant(t, s, "writer-of-y", rule("", []string{"configmaps"}, "get", "granular", "granular:datum(y)"))
 	remove(t, s, "configmap", "large")
-	mustKubectl(t, s, "apiVersion: v1\nkind: ConfigMap\nmetadata: {name: large}\ndata: {x: a, y: b}\n", "create", "-f", "-")
+	put(t, s, "apiVersion: v1\nkind: ConfigMap\nmetadata: {name: large}\ndata: {x: a, y: b}\n")
 	patch := func(user, key, value string, want int) {
 		t.Helper()
 		body := map[string]any{"data": map[string]any{key: value}}

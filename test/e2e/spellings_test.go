@@ -59,7 +59,7 @@ func TestC2_C8_AnotherSpellingHidesNothingThatIsGuarded(t *testing.T) {
 	s := startOwn(t, stack.Config{Bin: bin, Arguments: []string{"--decision-cache-ttl=500ms"}})
 	install(t, s)
 	grant(t, s, "updater", rule("spelled.io", []string{"raws"}, "get", "update", "patch"))
-	mustKubectl(t, s, spelled, "create", "-f", "-")
+	put(t, s, spelled)
 	etcd, err := store.Open(t.Context(), s.EtcdURL())
 	must(t, err)
 	defer func() { must(t, etcd.Close()) }()

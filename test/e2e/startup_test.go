@@ -142,7 +142,7 @@ func TestStart_NothingPassesBeforeTheBarriersAreRead(t *testing.T) {
 	grant(t, s, "updater", rule("", []string{"configmaps"}, "update", "patch"))
 	grant(t, s, "marked", rule("", []string{"configmaps"}, "granular", "granular:datum(k)"))
 	mustKubectl(t, s, "", "create", "configmap", "guarded", "--from-literal=k=v")
-	mustKubectl(t, s, "apiVersion: fieldperm.dev/v1alpha1\nkind: PermissionSchema\nmetadata: {name: guarded}\nspec: {kind: ConfigMap, permissions: [{path: '.data[\"k\"]', verb: example.com/k, excluded: true}]}\n", "apply", "-f", "-")
+	apply(t, s, "apiVersion: fieldperm.dev/v1alpha1\nkind: PermissionSchema\nmetadata: {name: guarded}\nspec: {kind: ConfigMap, permissions: [{path: '.data[\"k\"]', verb: example.com/k, excluded: true}]}\n")
 	write := func(user string) func() *corpus.Answer {
 		w := wire(t, s, user)
 		return func() *corpus.Answer {

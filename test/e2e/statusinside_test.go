@@ -26,8 +26,8 @@ func vials(group, subresources, fields string) string {
 func makeVial(t *testing.T, s *stack.Stack, group, subresources, fields string) *thing {
 	t.Helper()
 	remove(t, s, "customresourcedefinition", "vials."+group)
-	mustKubectl(t, s, vials(group, subresources, fields), "apply", "-f", "-")
-	mustKubectl(t, s, "", "wait", "--for=condition=Established", "--timeout=20s", "customresourcedefinition/vials."+group)
+	apply(t, s, vials(group, subresources, fields))
+	established(t, s, "vials."+group)
 	o := &thing{s, group + "/v1", "vials", "Vial", "one"}
 	eventually(t, func() *corpus.Answer {
 		return send(t, o.admin(t), http.MethodPost, o.collection(), "application/json", o.document(t, `{"spec":{"size":1}}`))
@@ -50,7 +50,7 @@ func TestC2_D11_ASetAboutTheStatusHoldsWhereTheObjectStoresIt(t *testing.T) {
 	inside, later := makeVial(t, s, "inside.example.com", "", phase), makeVial(t, s, "later.example.com", status, phase)
 	lossy := makeVial(t, s, "lossy.example.com", status, "")
 	remove(t, s, "uncoveredpermissionset", "statuses")
-	mustKubectl(t, s, uncoveredSet("statuses", "granular:status", "*", "'*/status'"), "apply", "-f", "-")
+	apply(t, s, uncoveredSet("statuses", "granular:status", "*", "'*/status'"))
 	as := func(o *thing) *corpus.Wire {
 		return wire(t, s, "updater."+strings.TrimSuffix(o.apiVersion, "/v1"))
 	}
@@ -82,7 +82,7 @@ func TestC2_D11_ASetAboutTheStatusHoldsWhereTheObjectStoresIt(t *testing.T) {
 	})
 	t.Run("AVersionThatDropsTheSubresource", func(t *testing.T) {
 		expect(t, evil(later)(), 0) // The API server keeps the stored status.
-		mustKubectl(t, s, vials("later.example.com", "", phase), "apply", "-f", "-")
+		apply(t, s, vials("later.example.com", "", phase))
 		inForce(t, "the set after the change of the definition", evil(later), 403)
 		expect(t, old(later).patch(t, as(later), `{"spec":{"size":2}}`), 200)
 	})

@@ -50,7 +50,7 @@ func TestC2_RemovingAStoredVersionLiftsNoBarrier(t *testing.T) {
 	remove(t, s, "customresourcedefinition", name)
 	expect(t, send(t, definer, http.MethodPost, "/apis/"+crds+"/v1/customresourcedefinitions", "application/json", fields(t, `{"apiVersion":"apiextensions.k8s.io/v1","kind":"CustomResourceDefinition",
 		"metadata":{"name":"`+name+`"},"spec":{"group":"`+group+`","scope":"Namespaced","names":{"kind":"Door","plural":"doors"},"versions":`+doorVersions("v1alpha1")+`}}`)), http.StatusCreated)
-	mustKubectl(t, s, "", "wait", "--for=condition=Established", "--timeout=20s", "customresourcedefinition", name)
+	established(t, s, name)
 	mustKubectl(t, s, "", "annotate", "customresourcedefinition", name, `fieldperm.dev/permission-verbs={"v1alpha1":[{"path":".spec.secret","verb":"example.com/secret","excluded":true}],"v1":[{"path":".spec.color","verb":"example.com/color"}]}`)
 	old := &thing{s, group + "/v1alpha1", "doors", "Door", "one"}
 	eventually(t, func() *corpus.Answer {

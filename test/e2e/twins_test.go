@@ -31,7 +31,7 @@ func verbsOfTheTwinPassNoBarrier(t *testing.T, s *stack.Stack) {
 	} {
 		grant(t, s, user, rule("", []string{"events"}, verbs...), rule("events.k8s.io", []string{"events"}, verbs...))
 	}
-	mustKubectl(t, s, "apiVersion: v1\nkind: Event\nmetadata: {name: twin, namespace: default}\ninvolvedObject: {kind: Pod, name: x, namespace: default}\ncount: 1\n", "create", "-f", "-")
+	put(t, s, "apiVersion: v1\nkind: Event\nmetadata: {name: twin, namespace: default}\ninvolvedObject: {kind: Pod, name: x, namespace: default}\ncount: 1\n")
 	remove(t, s, "event", "twin")
 	write := func(user, path, body string) func() *corpus.Answer {
 		return func() *corpus.Answer {
@@ -40,7 +40,7 @@ func verbsOfTheTwinPassNoBarrier(t *testing.T, s *stack.Stack) {
 	}
 	expect(t, write("marked", "/api/v1", `{"count":2}`)(), 200)
 	remove(t, s, "permissionschema", "twin")
-	mustKubectl(t, s, schemaOf("twin", "", "Event", "{path: .count, verb: example.com/count, excluded: true}"), "apply", "-f", "-")
+	apply(t, s, schemaOf("twin", "", "Event", "{path: .count, verb: example.com/count, excluded: true}"))
 	enforced(t, s, "permissionschema", "twin", "True Enforced")
 	for _, user := range []string{"marked", "updater"} {
 		expect(t, write(user, "/api/v1", `{"count":2}`)(), 403)
@@ -55,10 +55,10 @@ func definitionsOfBuiltInKindsAreIgnored(t *testing.T, s *stack.Stack) {
 	grant(t, s, "isolator", rule("networking.k8s.io", []string{"networkpolicies"}, "granular", "granular:policyTypes", "granular:specification"))
 	grant(t, s, "keeper", rule("networking.k8s.io", []string{"networkpolicies"}, "update", "patch"))
 	const path = "/apis/networking.k8s.io/v1/namespaces/default/networkpolicies/foreign"
-	mustKubectl(t, s, "apiVersion: networking.k8s.io/v1\nkind: NetworkPolicy\nmetadata: {name: foreign, namespace: default}\nspec: {podSelector: {}}\n", "create", "-f", "-")
+	put(t, s, "apiVersion: networking.k8s.io/v1\nkind: NetworkPolicy\nmetadata: {name: foreign, namespace: default}\nspec: {podSelector: {}}\n")
 	remove(t, s, "networkpolicy.v1.networking.k8s.io", "foreign")
 	remove(t, s, "permissionschema", "foreign")
-	mustKubectl(t, s, schemaOf("foreign", "networking.k8s.io", "NetworkPolicy", "{path: .metadata.annotations, verb: example.com/notes, excluded: true, parameterSource: annotationKey}"), "apply", "-f", "-")
+	apply(t, s, schemaOf("foreign", "networking.k8s.io", "NetworkPolicy", "{path: .metadata.annotations, verb: example.com/notes, excluded: true, parameterSource: annotationKey}"))
 	enforced(t, s, "permissionschema", "foreign", "True Enforced")
 	spec := fields(t, `{"spec":{"policyTypes":["Egress"]}}`)
 	asBefore := func() {
@@ -77,8 +77,8 @@ func definitionsOfBuiltInKindsAreIgnored(t *testing.T, s *stack.Stack) {
 	// The definition may be older than fieldperm, or was created while fieldperm was down.
 	must(t, s.StopWebhook())
 	remove(t, s, "customresourcedefinition", "networkpolicies.networking.k8s.io")
-	mustKubectl(t, s, definition, "create", "-f", "-")
-	mustKubectl(t, s, "", "wait", "--for=condition=Established", "--timeout=20s", "customresourcedefinition/networkpolicies.networking.k8s.io")
+	put(t, s, definition)
+	established(t, s, "networkpolicies.networking.k8s.io")
 	eventually(t, func() *corpus.Answer {
 		return send(t, wire(t, s, "admin", "system:masters"), http.MethodGet, "/apis/apiregistration.k8s.io/v1/apiservices/v9.networking.k8s.io", "", nil)
 	}, 200)

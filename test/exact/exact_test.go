@@ -20,6 +20,14 @@ var (
 	seeds = flag.Uint64("seed", 3617, "where chance begins; a failure prints the one to begin from with -pairs=100")
 )
 
+// number is how many pairs a test draws: a third with -short.
+func number() int {
+	if testing.Short() {
+		return *pairs / 3
+	}
+	return *pairs
+}
+
 // builtIn returns the subjects of every built-in kind, sorted by name.
 var builtIn = sync.OnceValues(func() ([]*subject, error) {
 	topology, err := load.BuiltIn()
@@ -58,7 +66,7 @@ func TestExact_BuiltInKinds(t *testing.T) {
 		t.Fatal(err)
 	}
 	tally := newTally()
-	for i := range *pairs {
+	for i := range number() {
 		seed := *seeds + uint64(i)
 		one := *subjects[seed%uint64(len(subjects))]
 		p := drawPair(newDraw(seed, 1), &one)
@@ -77,7 +85,7 @@ func TestExact_GeneratedCRDs(t *testing.T) {
 		t.Fatal(err)
 	}
 	tally := newTally()
-	for i := 0; i < *pairs; {
+	for i, all := 0, number(); i < all; {
 		seed := *seeds + uint64(i)
 		d := &definitions{draw: newDraw(seed, 2)}
 		subjects, errs := compiled(d.definition(), every)
@@ -87,11 +95,11 @@ func TestExact_GeneratedCRDs(t *testing.T) {
 			continue
 		}
 		tally.definitions++
-		for range min(pairsOfADefinition, *pairs-i) {
+		for range min(pairsOfADefinition, all-i) {
 			next := *seeds + uint64(i)
 			one := *subjects[next%uint64(len(subjects))]
 			if p := drawPair(newDraw(next, 3), &one); !tally.add(t, p, seed) {
-				i = *pairs
+				i = all
 				break
 			}
 			i++

@@ -28,9 +28,13 @@ func TestOracle_StoredObjectsEqualThePermittedChanges(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
+	writes := shortWrites
+	if testing.Short() {
+		writes /= 4
+	}
 	for name, topology := range map[string]stack.Topology{"static": stack.Static, "objects": stack.REST} {
 		t.Run(name, func(t *testing.T) {
-			report, err := Run(t.Context(), Config{Bin: bin, Root: filepath.Dir(bin), Writes: shortWrites, Epoch: shortWrites / 2, Seed: 3617, Topology: topology, For: shortTime})
+			report, err := Run(t.Context(), Config{Bin: bin, Root: filepath.Dir(bin), Writes: writes, Epoch: writes / 2, Seed: 3617, Topology: topology, For: shortTime})
 			if report != nil {
 				t.Log(report.Text)
 				t.Log(report.Last)

@@ -235,14 +235,30 @@ func (s *Stack) ownKubeconfig() (string, error) {
 	return file, os.WriteFile(file, content, 0o600)
 }
 
-// Apply applies a file as the administrator, by server-side apply.
-func (s *Stack) Apply(ctx context.Context, file string) error {
+// Apply applies a file, or the files of a directory that end in .yaml, as the administrator, by server-side apply.
+func (s *Stack) Apply(ctx context.Context, path string) error {
 	admin, err := s.User("admin", "system:masters")
 	if err != nil {
 		return err
 	}
-	if _, stderr, err := s.Kubectl(admin).Run(ctx, "", "apply", "--server-side", "--force-conflicts", "-f", file); err != nil {
-		return fmt.Errorf("%w: %s", err, stderr)
+	objects, err := s.Objects(admin)
+	if err != nil {
+		return err
+	}
+	files := []string{path}
+	if info, err := os.Stat(path); err == nil && info.IsDir() {
+		if files, err = filepath.Glob(filepath.Join(path, "*.yaml")); err != nil {
+			return fmt.Errorf("stack: %w", err)
+		}
+	}
+	for _, file := range files {
+		manifest, err := os.ReadFile(file)
+		if err != nil {
+			return fmt.Errorf("stack: %w", err)
+		}
+		if err := objects.Apply(ctx, string(manifest)); err != nil {
+			return fmt.Errorf("stack: %s: %w", file, err)
+		}
 	}
 	return nil
 }

@@ -1,0 +1,89 @@
+package main
+
+import (
+	"context"
+	"flag"
+	"fmt"
+	"os"
+	"os/exec"
+	"os/signal"
+	"sync"
+	"syscall"
+)
+
+func main() {
+	all := flag.Bool("all", false, "run what make test does not run")
+	list := flag.Bool("list", false, "print the commands, and run nothing")
+	flag.Parse()
+	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
+	defer stop()
+	passed, err := run(ctx, *all, *list)
+	if err != nil {
+		fmt.Fprintf(os.Stderr, "test: %v\n", err)
+	}
+	if err != nil || !passed {
+		stop()
+		os.Exit(1)
+	}
+}
+
+// run reports whether every test passed. The error says why some did not run.
+func run(ctx context.Context, all, list bool) (bool, error) {
+	packages, err := readPackages(ctx)
+	if err != nil {
+		return false, err
+	}
+	rows, err := readLater()
+	if err != nil {
+		return false, err
+	}
+	name, targets := "make test", []string{"build", "controlplane"}
+	if all {
+		name, targets = "make test-all", append(targets, "controllers")
+	}
+	past, err := readTimes(timesFile, name)
+	if err != nil {
+		return false, err
+	}
+	lanes := quick(packages, rows, past)
+	if all {
+		race := hasRaceDetector(ctx)
+		if !race {
+			fmt.Println("make test-all: the race detector is off, because it needs a C compiler: install gcc or clang, with the C library's headers")
+		}
+		lanes = rest(packages, rows, past, race)
+	}
+	if list {
+		for _, l := range lanes {
+			for _, s := range l {
+				fmt.Println(s)
+			}
+		}
+		return true, nil
+	}
+
+	p := newProgress(os.Stdout, name, past)
+	p.announce(targets, lanes)
+	if err := build(ctx, targets); err != nil {
+		return false, err
+	}
+	stop := p.tick(ctx)
+	defer stop()
+	var wait sync.WaitGroup
+	errs := make([]error, len(lanes))
+	for i, l := range lanes {
+		wait.Go(func() { errs[i] = l.run(ctx, p) })
+	}
+	wait.Wait()
+	return p.finish(errs)
+}
+
+// build makes what tests need: the commands, the control plane.
+func build(ctx context.Context, targets []string) error {
+	cmd := exec.CommandContext(ctx, "make", append([]string{"--no-print-directory"}, targets...)...) //nolint:gosec // Our own targets.
+	cmd.Stdout, cmd.Stderr = os.Stdout, os.Stderr
+	if err := cmd.Run(); err != nil {
+		return fmt.Errorf("%s: %w", cmd, err)
+	}
+	return nil
+}

@@ -1,0 +1,198 @@
+package main
+
+import (
+	"bufio"
+	"context"
+	"fmt"
+	"io"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"slices"
+	"strings"
+	"syscall"
+	"time"
+)
+
+// step is a go test command.
+type step struct {
+	// dir is the directory of the module: "" for the one of fieldperm.
+	dir string
+	env []string
+	// args follow "go test -json".
+	args     []string
+	packages []string
+	// low gives the command a lower priority.
+	low bool
+}
+
+// lane is a list of steps, one after the other.
+type lane []step
+
+// Packages with a control plane wait for it most of the time: three at a time keep two processors busy.
+var (
+	withCluster = []string{"-tags", tag, "-count=1", "-p=3", "-timeout=30m"}
+	withoutVet  = "-vet=off" // make lint runs go vet on all of it.
+)
+
+// quick returns what make test runs.
+func quick(packages []pkg, rows []later, past times) []lane {
+	var clusters, others []string
+	for _, p := range packages {
+		if p.cluster {
+			clusters = append(clusters, p.path)
+		} else {
+			others = append(others, p.path)
+		}
+	}
+	skip := "-skip=" + names(laterTests(rows, nil))
+	return []lane{
+		{
+			{args: append(slices.Clone(withCluster), withoutVet, "-short", skip), packages: past.longestFirst(clusters)},
+			{dir: "examples/operator", args: []string{"-count=1", withoutVet}, packages: []string{"./website/..."}},
+		},
+		{
+			{low: true, args: []string{withoutVet, "-short", skip, "-timeout=30m"}, packages: past.longestFirst(others)},
+			{low: true, dir: "generators/analyzer", args: []string{withoutVet}, packages: []string{"./..."}},
+		},
+	}
+}
+
+// rest returns what make test-all runs in addition.
+func rest(packages []pkg, rows []later, past times, race bool) []lane {
+	var clusters, drawn, raced []string
+	var tests []string
+	for _, p := range packages {
+		if p.concurrent && p.unit {
+			raced = append(raced, p.path)
+		}
+		moved := laterTests(rows, &p)
+		tests = append(tests, moved...)
+		switch {
+		case p.cluster && len(moved)+len(p.short) > 0:
+			clusters = append(clusters, p.path)
+		case len(moved)+len(p.short) > 0:
+			drawn = append(drawn, p.path)
+		}
+		tests = append(tests, p.short...)
+	}
+	run := "-run=" + names(tests)
+	second := lane{
+		{low: true, args: []string{withoutVet, run, "-timeout=30m"}, packages: past.longestFirst(drawn)},
+		{low: true, dir: "test/observability", args: []string{withoutVet}, packages: []string{"./..."}},
+		{low: true, dir: "test/peers", args: []string{withoutVet}, packages: []string{"./..."}},
+		// Without $CHROMIUM it is skipped.
+		{low: true, dir: "test/browser", args: []string{withoutVet}, packages: []string{"./..."}},
+	}
+	if race {
+		detector := step{low: true, env: []string{"CGO_ENABLED=1"}, args: []string{withoutVet, "-race", "-short", "-skip=" + names(laterTests(rows, nil)), "-timeout=30m"}, packages: past.longestFirst(raced)}
+		second = append(lane{detector}, second...)
+	}
+	return []lane{
+		{
+			{args: append(slices.Clone(withCluster), withoutVet, run), packages: past.longestFirst(clusters)},
+			{args: []string{"-tags", "controllers", "-count=1", "-p=1", "-timeout=60m", withoutVet}, packages: []string{"./test/controllers/..."}},
+		},
+		second,
+	}
+}
+
+// laterTests returns the tests of the rows, or of those of one package.
+func laterTests(rows []later, of *pkg) []string {
+	var tests []string
+	for _, row := range rows {
+		if of == nil || "./"+row.Package == of.path {
+			tests = append(tests, row.Tests...)
+		}
+	}
+	return tests
+}
+
+// hasRaceDetector reports whether there is a C compiler. It builds something, because a compiler without the C library's headers is none.
+func hasRaceDetector(ctx context.Context) bool {
+	cmd := exec.CommandContext(ctx, "go", "build", "-race", "runtime/cgo")
+	cmd.Env = append(os.Environ(), "CGO_ENABLED=1")
+	return cmd.Run() == nil
+}
+
+// binaries returns the directory of fieldperm's commands. The working directory is the root of the checkout, where make runs.
+func binaries() string {
+	path, err := filepath.Abs("bin")
+	if err != nil {
+		return "bin"
+	}
+	return path
+}
+
+// String returns the command as a shell takes it.
+func (s step) String() string {
+	words := slices.Clone(s.env)
+	words = append(words, "go")
+	if s.dir != "" {
+		words = append(words, "-C", s.dir)
+	}
+	words = append(words, "test")
+	for _, arg := range s.args {
+		if strings.ContainsAny(arg, "|()$^*") {
+			arg = "'" + arg + "'"
+		}
+		words = append(words, arg)
+	}
+	return strings.Join(append(words, s.packages...), " ")
+}
+
+// run runs the steps of a lane. A step whose tests fail does not keep the next one from running.
+func (l lane) run(ctx context.Context, p *progress) error {
+	for _, s := range l {
+		if len(s.packages) == 0 {
+			continue
+		}
+		if err := s.run(ctx, p); err != nil {
+			return fmt.Errorf("%s: %w", s, err)
+		}
+	}
+	return nil
+}
+
+func (s step) run(ctx context.Context, p *progress) error {
+	words := []string{"go"}
+	if s.low {
+		words = []string{"nice", "-n", "5", "go"}
+	}
+	if s.dir != "" {
+		words = append(words, "-C", s.dir)
+	}
+	words = append(append(append(words, "test", "-json"), s.args...), s.packages...)
+	cmd := exec.CommandContext(ctx, words[0], words[1:]...) //nolint:gosec // Our own command.
+	cmd.Env = append(append(os.Environ(), "FIELDPERM_BIN="+binaries()), s.env...)
+	// Ctrl-C reaches the tests by the terminal, so that they can clean up. This program waits for them.
+	cmd.Cancel = func() error { return cmd.Process.Signal(syscall.SIGTERM) }
+	cmd.WaitDelay = 30 * time.Second
+	stdout, err := cmd.StdoutPipe()
+	if err != nil {
+		return err
+	}
+	var stderr strings.Builder
+	cmd.Stderr = &stderr
+	if err := cmd.Start(); err != nil {
+		return err
+	}
+	failures := p.failures()
+	lines := bufio.NewReader(stdout)
+	for {
+		line, err := lines.ReadBytes('\n')
+		if len(line) > 0 {
+			p.read(s, line)
+		}
+		if err == io.EOF {
+			break
+		} else if err != nil {
+			return err
+		}
+	}
+	// go test ends with 1 if a test failed, which progress knows then.
+	if err := cmd.Wait(); err != nil && (ctx.Err() != nil || p.failures() == failures) {
+		return fmt.Errorf("%w: %s", err, strings.TrimSpace(stderr.String()))
+	}
+	return nil
+}
