@@ -108,7 +108,6 @@ bench-apiserver: build controlplane ## A PATCH through kube-apiserver, with fiel
 TURNS ?= 5
 .PHONY: bench-peers
 bench-peers: ## Other programs decide the same reviews, in TURNS turns. It downloads and compiles them, which takes long.
-	test/peers/sources.sh
 	go -C test/peers run ./compare -rounds $(TURNS)
 
 FUZZTIME ?= 30s

@@ -16,7 +16,7 @@ import (
 )
 
 // modules are the directories of the peers. The first has what all others are compared with.
-var modules = []string{"fieldperm", "policy", "cedar", "kubevirt", "gatekeeper", "kyverno"}
+var modules = []string{"fieldperm", "policy", "gatekeeper", "kyverno"}
 
 func main() {
 	if err := run(); err != nil {

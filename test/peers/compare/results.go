@@ -74,53 +74,34 @@ func (r *results) read(round int, out string) {
 	}
 }
 
-// print writes a table for each measure and kind of object.
+// print writes a table for each measure.
 func (r *results) print(out io.Writer) {
 	for _, m := range measures {
-		for _, kind := range []string{"Deployment", "VirtualMachine"} {
-			var columns []string
-			for _, c := range r.cases {
-				if strings.HasPrefix(c, "VirtualMachine") == (kind == "VirtualMachine") {
-					columns = append(columns, c)
-				}
-			}
-			if len(columns) == 0 {
-				continue
-			}
-			fmt.Fprintf(out, "\n%s: %s\n", kind, m.title)
-			table := tabwriter.NewWriter(out, 0, 0, 2, ' ', tabwriter.AlignRight)
-			fmt.Fprint(table, "\t")
-			for _, c := range columns {
-				fmt.Fprintf(table, "%s\t", strings.TrimPrefix(c, "VirtualMachine-"))
-			}
-			fmt.Fprintln(table)
-			for _, peer := range r.peers {
-				r.row(table, m, peer, columns)
-			}
-			_ = table.Flush()
+		fmt.Fprintf(out, "\n%s\n", m.title)
+		table := tabwriter.NewWriter(out, 0, 0, 2, ' ', tabwriter.AlignRight)
+		fmt.Fprintf(table, "\t%s\t\n", strings.Join(r.cases, "\t"))
+		for _, peer := range r.peers {
+			r.row(table, m, peer)
 		}
+		_ = table.Flush()
 	}
 }
 
-// row writes nothing for a peer without any of the cases.
-func (r *results) row(out io.Writer, m measure, peer string, columns []string) {
-	cells, found := peer+"\t", false
-	for _, c := range columns {
+func (r *results) row(out io.Writer, m measure, peer string) {
+	cells := peer + "\t"
+	for _, c := range r.cases {
 		figures := r.figures[[3]string{peer, c, m.unit}]
 		if len(figures) == 0 {
 			cells += "-\t"
 			continue
 		}
-		found = true
 		cells += fmt.Sprintf(m.format, median(values(figures))*m.scale)
 		if ratio := r.ratio(m, peer, c); m.compared && ratio > 0 {
 			cells += " (" + twoDigits(ratio) + ")"
 		}
 		cells += "\t"
 	}
-	if found {
-		fmt.Fprintln(out, cells)
-	}
+	fmt.Fprintln(out, cells)
 }
 
 // ratio is the median over the rounds of the ratio to the yardstick in the same round, 0 if there is none.

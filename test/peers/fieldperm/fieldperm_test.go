@@ -9,7 +9,6 @@ import (
 	"log"
 	"net/http"
 	"net/http/httptest"
-	"os"
 	"slices"
 	"sync"
 	"testing"
@@ -29,12 +28,11 @@ import (
 var holders = map[string][]string{
 	reviews.Scaler:   {"granular", "granular:scale"},
 	reviews.Deployer: {"granular", "granular:specification"},
-	reviews.Operator: {"granular", "granular:kubevirt.io/lifecycle"},
 }
 
 func peers(tb testing.TB) []reviews.Peer {
 	tb.Helper()
-	cases := slices.Concat(reviews.Deployments(tb), reviews.VirtualMachines(tb))
+	cases := reviews.Deployments(tb)
 	return []reviews.Peer{
 		reviews.Webhook("fieldperm", cases, "/admit/granular", handler(tb, time.Hour)),
 		reviews.Webhook("fieldperm-uncached", cases, "/admit/granular", handler(tb, 0)),
@@ -51,16 +49,7 @@ var compiled = sync.OnceValues(func() (*schema.Schema, []error) {
 	if err != nil {
 		return nil, []error{err}
 	}
-	definition, err := os.ReadFile("virtualmachine.yaml")
-	if err != nil {
-		return nil, []error{err}
-	}
-	machines, errs := load.Decode("virtualmachine.yaml", definition)
-	if len(errs) > 0 {
-		return nil, errs
-	}
-	documents := schema.Documents{Topologies: []schema.Topology{topology}, Permissions: catalogue}
-	return schema.Compile(documents.Append(machines))
+	return schema.Compile(schema.Documents{Topologies: []schema.Topology{topology}, Permissions: catalogue})
 })
 
 func handler(tb testing.TB, ttl time.Duration) http.Handler {
@@ -106,7 +95,7 @@ func TestPeer(t *testing.T) {
 
 func TestLimits(t *testing.T) {
 	for _, p := range peers(t) {
-		reviews.TestLimits(t, p, slices.Concat(reviews.Limits(t), reviews.VirtualMachineLimits(t)))
+		reviews.TestLimits(t, p, reviews.Limits(t))
 	}
 }
 

@@ -21,8 +21,6 @@ const (
 	Scaler = "scaler"
 	// Deployer may change .spec of Deployments and nothing else.
 	Deployer = "deployer"
-	// Operator may change .spec.running and .spec.runStrategy of VirtualMachines and nothing else.
-	Operator = "operator"
 )
 
 // Namespace is the namespace of all objects.
@@ -31,20 +29,14 @@ const Namespace = "shop"
 // sizes are those of the bodies in KiB. A body holds two objects.
 var sizes = []int{2, 16, 256}
 
-// subject is the object of a review.
-type subject struct {
-	group, version, kind, resource, name string
-}
-
-// review is the body for an update by a user: the members in the order of kube-apiserver's types, the new object before the old one, no
-// white space.
-func (s subject) review(user string, object, old []byte) []byte {
-	kind := fmt.Sprintf(`{"group":%q,"version":%q,"kind":%q}`, s.group, s.version, s.kind)
-	resource := fmt.Sprintf(`{"group":%q,"version":%q,"resource":%q}`, s.group, s.version, s.resource)
+// review is the body for an update of a Deployment by a user: the members in the order of kube-apiserver's types, the new object before
+// the old one, no white space.
+func review(user string, object, old []byte) []byte {
+	const kind, resource = `{"group":"apps","version":"v1","kind":"Deployment"}`, `{"group":"apps","version":"v1","resource":"deployments"}`
 	return fmt.Appendf(nil, `{"kind":"AdmissionReview","apiVersion":"admission.k8s.io/v1","request":{"uid":"0c9d2f1a-7d5e-4f35-8f0b-3a5f5f0f7c11",`+
-		`"kind":%[1]s,"resource":%[2]s,"requestKind":%[1]s,"requestResource":%[2]s,"name":%[3]q,"namespace":%[4]q,"operation":"UPDATE",`+
-		`"userInfo":{"username":%[5]q,"groups":["system:authenticated"]},"object":%[6]s,"oldObject":%[7]s,"dryRun":false,`+
-		`"options":{"kind":"UpdateOptions","apiVersion":"meta.k8s.io/v1"}}}`, kind, resource, s.name, Namespace, user, object, old)
+		`"kind":%[1]s,"resource":%[2]s,"requestKind":%[1]s,"requestResource":%[2]s,"name":"store","namespace":%[3]q,"operation":"UPDATE",`+
+		`"userInfo":{"username":%[4]q,"groups":["system:authenticated"]},"object":%[5]s,"oldObject":%[6]s,"dryRun":false,`+
+		`"options":{"kind":"UpdateOptions","apiVersion":"meta.k8s.io/v1"}}}`, kind, resource, Namespace, user, object, old)
 }
 
 // fill returns the body that make returns for the largest part count with which it has at most size bytes, and for a text of as many bytes

@@ -6,8 +6,6 @@ import (
 	"testing"
 )
 
-var deployments = subject{"apps", "v1", "Deployment", "deployments", "store"}
-
 // Deployments returns the reviews of Deployments. The 16 KiB of ten changed fields are by Deployer, all others by Scaler. A denied review
 // has one change more than its user may make: the image, or a label.
 func Deployments(tb testing.TB) []Case {
@@ -36,7 +34,7 @@ func deployed(tb testing.TB, kib int, user string, e edit) []byte {
 	tb.Helper()
 	return fill(tb, kib<<10, func(parts, text int) []byte {
 		s := shape{settings: parts, text: text, small: kib <= 2}
-		return deployments.review(user, s.deployment(e, 1), s.deployment(edit{}, 0))
+		return review(user, s.deployment(e, 1), s.deployment(edit{}, 0))
 	})
 }
 

@@ -17,8 +17,8 @@ const (
 	NewField = "new-field"
 )
 
-// intruder is the entry in managedFields of a manager that takes over a field.
-const intruder = `"managedFields":[{"apiVersion":"%s","fieldsType":"FieldsV1","fieldsV1":{"f:spec":{"f:template":{"f:spec":%s}}},"manager":"intruder","operation":"Update","time":"2026-01-02T08:00:00Z"},`
+// intruder is the entry in managedFields of a manager that takes over the image.
+const intruder = `"managedFields":[{"apiVersion":"apps/v1","fieldsType":"FieldsV1","fieldsV1":{"f:spec":{"f:template":{"f:spec":{"f:containers":{"k:{\"name\":\"c0\"}":{".":{},"f:image":{}}}}}}},"manager":"intruder","operation":"Update","time":"2026-01-02T08:00:00Z"},`
 
 // Limits returns reviews with changes that a user who may change one field may not make. All are to be denied.
 func Limits(tb testing.TB) []Case {
@@ -27,25 +27,10 @@ func Limits(tb testing.TB) []Case {
 	setting := func(n int) string {
 		return fmt.Sprintf(`{"name":"SHOP_SETTING_%d","value":"https://service.shop.svc.cluster.local:8443/api/v1/%03d"}`, n, n)
 	}
-	container := `{"f:containers":{"k:{\"name\":\"c0\"}":{".":{},"f:image":{}}}}`
 	return []Case{
 		{Order, replaced(tb, body, setting(0)+","+setting(1), setting(1)+","+setting(0)), false},
-		{Ownership, replaced(tb, replaced(tb, body, `{".":{},"f:image":{},`, `{".":{},`), `"managedFields":[`, fmt.Sprintf(intruder, "apps/v1", container)), false},
+		{Ownership, replaced(tb, replaced(tb, body, `{".":{},"f:image":{},`, `{".":{},`), `"managedFields":[`, intruder), false},
 		{NewField, replaced(tb, body, `"spec":{"replicas"`, `"spec":{"stopAfter":"2h","replicas"`), false},
-	}
-}
-
-// VirtualMachineLimits is Limits for VirtualMachines.
-func VirtualMachineLimits(tb testing.TB) []Case {
-	tb.Helper()
-	all := VirtualMachines(tb)
-	body := all[slices.IndexFunc(all, func(c Case) bool { return c.Name == "VirtualMachine-16KiB/allowed" })].Body
-	disk := func(n int) string { return fmt.Sprintf(`{"disk":{"bus":"virtio"},"name":"disk-%d"}`, n) }
-	cores := `{"f:domain":{"f:cpu":{"f:cores":{}}}}`
-	return []Case{
-		{Order, replaced(tb, body, disk(0)+","+disk(1), disk(1)+","+disk(0)), false},
-		{Ownership, replaced(tb, replaced(tb, body, `{".":{},"f:cores":{}}`, `{".":{}}`), `"managedFields":[`, fmt.Sprintf(intruder, "kubevirt.io/v1", cores)), false},
-		{NewField, replaced(tb, body, `"spec":{"runStrategy"`, `"spec":{"stopAfter":"2h","runStrategy"`), false},
 	}
 }
 
