@@ -144,9 +144,9 @@ func TestC2_ABarrierOnZeroReplicasHoldsForAScale(t *testing.T) {
 	expect(t, to("/scale", "2")(), 200)
 }
 
-// TestC2_ConditionsReadObjectsAsReadersDo: server-side apply shows null and empty fields in a review, and no reader ever gets them. A set holds
+// TestC2_ConditionsReadStoredObjectsAsReadersDo: server-side apply shows null and empty fields in a review, and no reader ever gets them. A set holds
 // if its condition is true of the object that the API server returns.
-func TestC2_ConditionsReadObjectsAsReadersDo(t *testing.T) {
+func TestC2_ConditionsReadStoredObjectsAsReadersDo(t *testing.T) {
 	s := startOwn(t, stack.Config{})
 	install(t, s)
 	mustKubectl(t, s, `{"apiVersion":"apiextensions.k8s.io/v1","kind":"CustomResourceDefinition","metadata":{"name":"gadgets.readers.example.com"},"spec":{"group":"readers.example.com","scope":"Namespaced","names":{"kind":"Gadget","plural":"gadgets"},"versions":[{"name":"v1","served":true,"storage":true,

@@ -20,8 +20,8 @@ var (
 	seeds = flag.Uint64("seed", 3617, "where chance begins; a failure prints the one to begin from with -pairs=100")
 )
 
-// number is how many pairs a test draws: a third with -short.
-func number() int {
+// drawn is how many pairs a test draws: a third with -short.
+func drawn() int {
 	if testing.Short() {
 		return *pairs / 3
 	}
@@ -66,7 +66,7 @@ func TestExact_BuiltInKinds(t *testing.T) {
 		t.Fatal(err)
 	}
 	tally := newTally()
-	for i := range number() {
+	for i := range drawn() {
 		seed := *seeds + uint64(i)
 		one := *subjects[seed%uint64(len(subjects))]
 		p := drawPair(newDraw(seed, 1), &one)
@@ -85,7 +85,7 @@ func TestExact_GeneratedCRDs(t *testing.T) {
 		t.Fatal(err)
 	}
 	tally := newTally()
-	for i, all := 0, number(); i < all; {
+	for i, all := 0, drawn(); i < all; {
 		seed := *seeds + uint64(i)
 		d := &definitions{draw: newDraw(seed, 2)}
 		subjects, errs := compiled(d.definition(), every)

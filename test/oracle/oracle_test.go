@@ -30,7 +30,7 @@ func TestOracle_StoredObjectsEqualThePermittedChanges(t *testing.T) {
 	}
 	writes := shortWrites
 	if testing.Short() {
-		writes /= 4
+		writes /= 8
 	}
 	for name, topology := range map[string]stack.Topology{"static": stack.Static, "objects": stack.REST} {
 		t.Run(name, func(t *testing.T) {

@@ -27,8 +27,14 @@ func main() {
 	}
 }
 
+// eventsFile has the events of the last run, each test with its seconds. See go doc test2json.
+const eventsFile = "bin/test-events.json"
+
 // run reports whether every test passed. The error says why some did not run.
 func run(ctx context.Context, all, list bool) (bool, error) {
+	if err := os.MkdirAll("bin", 0o755); err != nil { //nolint:gosec // As make makes it.
+		return false, err
+	}
 	packages, err := readPackages(ctx)
 	if err != nil {
 		return false, err
@@ -62,7 +68,12 @@ func run(ctx context.Context, all, list bool) (bool, error) {
 		return true, nil
 	}
 
-	p := newProgress(os.Stdout, name, past)
+	events, err := os.Create(eventsFile)
+	if err != nil {
+		return false, err
+	}
+	defer events.Close() //nolint:errcheck // It is only a help.
+	p := newProgress(os.Stdout, events, name, past)
 	p.announce(targets, lanes)
 	if err := build(ctx, targets); err != nil {
 		return false, err

@@ -28,6 +28,8 @@ type progress struct {
 	name string
 	past times
 	out  io.Writer
+	// events takes each line of go test -json.
+	events io.Writer
 
 	mu      sync.Mutex // guards all below
 	begin   time.Time
@@ -41,8 +43,8 @@ type progress struct {
 	done int
 }
 
-func newProgress(out io.Writer, name string, past times) *progress {
-	return &progress{name: name, past: past, out: out, begin: time.Now(), now: times{When: time.Now(), Packages: map[string]float64{}}, running: map[string]time.Time{}, output: map[[2]string][]string{}}
+func newProgress(out, events io.Writer, name string, past times) *progress {
+	return &progress{name: name, past: past, out: out, events: events, begin: time.Now(), now: times{When: time.Now(), Packages: map[string]float64{}}, running: map[string]time.Time{}, output: map[[2]string][]string{}}
 }
 
 // announce says what will run.
@@ -125,6 +127,7 @@ func (p *progress) failures() int {
 func (p *progress) read(s step, line []byte) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
+	_, _ = p.events.Write(line) // It is only a help.
 	var e event
 	if err := json.Unmarshal(line, &e); err != nil {
 		fmt.Fprintf(p.out, "%s", line)

@@ -1,6 +1,8 @@
 package main
 
 import (
+	"io"
+	"os"
 	"strings"
 	"testing"
 	"testing/synctest"
@@ -9,9 +11,9 @@ import (
 
 // TestProgress_AFailureIsNamedAgainAtTheEnd: its output appears once, and the last lines have it with the command that runs it again.
 func TestProgress_AFailureIsNamedAgainAtTheEnd(t *testing.T) {
-	t.Chdir(t.TempDir())
+	inEmptyCheckout(t)
 	var out strings.Builder
-	p := newProgress(&out, "make test", times{})
+	p := newProgress(&out, io.Discard, "make test", times{})
 	s := step{args: []string{"-tags", tag, "-count=1", "-skip=^(TestSlow)$"}}
 	for _, line := range []string{
 		`{"Action":"start","Package":"github.com/fieldperm/fieldperm/verbs"}`,
@@ -49,9 +51,9 @@ func TestProgress_AFailureIsNamedAgainAtTheEnd(t *testing.T) {
 
 // TestProgress_APackageThatDoesNotBuildFails: so does one that ends without the failure of a test.
 func TestProgress_APackageThatDoesNotBuildFails(t *testing.T) {
-	t.Chdir(t.TempDir())
+	inEmptyCheckout(t)
 	var out strings.Builder
-	p := newProgress(&out, "make test", times{})
+	p := newProgress(&out, io.Discard, "make test", times{})
 	for _, line := range []string{
 		`{"ImportPath":"github.com/fieldperm/fieldperm/verbs","Action":"build-output","Output":"verbs.go:3:1: syntax error\n"}`,
 		`{"ImportPath":"github.com/fieldperm/fieldperm/verbs","Action":"build-fail"}`,
@@ -73,7 +75,7 @@ func TestProgress_APackageThatDoesNotBuildFails(t *testing.T) {
 
 // TestProgress_TellsHowLongItTookLastTime: a run that passed is noted; one that failed is not.
 func TestProgress_TellsHowLongItTookLastTime(t *testing.T) {
-	t.Chdir(t.TempDir())
+	inEmptyCheckout(t)
 	synctest.Test(t, func(t *testing.T) {
 		for _, c := range []struct {
 			fails bool
@@ -84,7 +86,7 @@ func TestProgress_TellsHowLongItTookLastTime(t *testing.T) {
 				t.Fatal(err)
 			}
 			var out strings.Builder
-			p := newProgress(&out, "make test", past)
+			p := newProgress(&out, io.Discard, "make test", past)
 			p.announce([]string{"build"}, []lane{{{packages: []string{"./verbs"}}}})
 			if !strings.Contains(out.String(), c.says) {
 				t.Errorf("%q is missing in %s", c.says, out.String())
@@ -98,4 +100,13 @@ func TestProgress_TellsHowLongItTookLastTime(t *testing.T) {
 			}
 		}
 	})
+}
+
+// inEmptyCheckout makes a directory with what make has made the working directory.
+func inEmptyCheckout(t *testing.T) {
+	t.Helper()
+	t.Chdir(t.TempDir())
+	if err := os.Mkdir("bin", 0o755); err != nil { //nolint:gosec // As make makes it.
+		t.Fatal(err)
+	}
 }

@@ -29,11 +29,15 @@ type step struct {
 // lane is a list of steps, one after the other.
 type lane []step
 
-// Packages with a control plane wait for it most of the time: three at a time keep two processors busy.
 var (
-	withCluster = []string{"-tags", tag, "-count=1", "-p=3", "-timeout=30m"}
-	withoutVet  = "-vet=off" // make lint runs go vet on all of it.
+	// fast leaves out go vet, which make lint runs on all of it, and what only a debugger reads, which takes a third of the time of a link.
+	fast = []string{"-vet=off", "-ldflags=-w", "-timeout=30m"}
+	// Packages with a control plane wait for it most of the time: three at a time keep two processors busy.
+	withCluster = []string{"-tags", tag, "-count=1", "-p=3"}
 )
+
+// flags joins the flags that all commands have with others.
+func flags(more ...string) []string { return append(slices.Clone(fast), more...) }
 
 // quick returns what make test runs.
 func quick(packages []pkg, rows []later, past times) []lane {
@@ -48,12 +52,12 @@ func quick(packages []pkg, rows []later, past times) []lane {
 	skip := "-skip=" + names(laterTests(rows, nil))
 	return []lane{
 		{
-			{args: append(slices.Clone(withCluster), withoutVet, "-short", skip), packages: past.longestFirst(clusters)},
-			{dir: "examples/operator", args: []string{"-count=1", withoutVet}, packages: []string{"./website/..."}},
+			{args: flags(append(slices.Clone(withCluster), "-short", skip)...), packages: past.longestFirst(clusters)},
+			{dir: "examples/operator", args: flags("-count=1"), packages: []string{"./website/..."}},
 		},
 		{
-			{low: true, args: []string{withoutVet, "-short", skip, "-timeout=30m"}, packages: past.longestFirst(others)},
-			{low: true, dir: "generators/analyzer", args: []string{withoutVet}, packages: []string{"./..."}},
+			{low: true, args: flags("-short", skip), packages: past.longestFirst(others)},
+			{low: true, dir: "generators/analyzer", args: flags(), packages: []string{"./..."}},
 		},
 	}
 }
@@ -78,20 +82,20 @@ func rest(packages []pkg, rows []later, past times, race bool) []lane {
 	}
 	run := "-run=" + names(tests)
 	second := lane{
-		{low: true, args: []string{withoutVet, run, "-timeout=30m"}, packages: past.longestFirst(drawn)},
-		{low: true, dir: "test/observability", args: []string{withoutVet}, packages: []string{"./..."}},
-		{low: true, dir: "test/peers", args: []string{withoutVet}, packages: []string{"./..."}},
+		{low: true, args: flags(run), packages: past.longestFirst(drawn)},
+		{low: true, dir: "test/observability", args: flags(), packages: []string{"./..."}},
+		{low: true, dir: "test/peers", args: flags(), packages: []string{"./..."}},
 		// Without $CHROMIUM it is skipped.
-		{low: true, dir: "test/browser", args: []string{withoutVet}, packages: []string{"./..."}},
+		{low: true, dir: "test/browser", args: flags(), packages: []string{"./..."}},
 	}
 	if race {
-		detector := step{low: true, env: []string{"CGO_ENABLED=1"}, args: []string{withoutVet, "-race", "-short", "-skip=" + names(laterTests(rows, nil)), "-timeout=30m"}, packages: past.longestFirst(raced)}
+		detector := step{low: true, env: []string{"CGO_ENABLED=1"}, args: flags("-race", "-short", "-skip="+names(laterTests(rows, nil))), packages: past.longestFirst(raced)}
 		second = append(lane{detector}, second...)
 	}
 	return []lane{
 		{
-			{args: append(slices.Clone(withCluster), withoutVet, run), packages: past.longestFirst(clusters)},
-			{args: []string{"-tags", "controllers", "-count=1", "-p=1", "-timeout=60m", withoutVet}, packages: []string{"./test/controllers/..."}},
+			{args: flags(append(slices.Clone(withCluster), run)...), packages: past.longestFirst(clusters)},
+			{args: flags("-tags", "controllers", "-count=1", "-p=1", "-timeout=60m"), packages: []string{"./test/controllers/..."}},
 		},
 		second,
 	}

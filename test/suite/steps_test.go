@@ -1,17 +1,22 @@
 package main
 
 import (
+	"context"
 	"os"
 	"slices"
 	"strings"
+	"sync"
 	"testing"
 )
+
+// listed reads the packages once: go list takes a while.
+var listed = sync.OnceValues(func() ([]pkg, error) { return readPackages(context.Background()) })
 
 // read returns the packages and the table as the program does, which runs in the root of the checkout.
 func read(t *testing.T) ([]pkg, []later) {
 	t.Helper()
 	t.Chdir("../..")
-	packages, err := readPackages(t.Context())
+	packages, err := listed()
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -7,7 +7,6 @@ import (
 	"io/fs"
 	"maps"
 	"os"
-	"path/filepath"
 	"slices"
 	"time"
 )
@@ -54,9 +53,6 @@ func (t times) write(file, name string) error {
 	all[name] = t
 	raw, err := json.MarshalIndent(all, "", " ")
 	if err != nil {
-		return err
-	}
-	if err := os.MkdirAll(filepath.Dir(file), 0o755); err != nil { //nolint:gosec // As make makes it.
 		return err
 	}
 	return os.WriteFile(file, raw, 0o644) //nolint:gosec // It has no secret.
