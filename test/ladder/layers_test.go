@@ -82,7 +82,7 @@ var layers = []layer{
 	// Packages that no package imports.
 	{"tests", []string{
 		"test/aggregated", "test/aggregated/plain", "test/asks", "test/bench", "test/chain", "test/contrib", "test/controllers", "test/controllers/thirdparty", "test/crdrefdocs", "test/demo", "test/deploy", "test/docs", "test/e2e", "test/endpoints", "test/faults", "test/fields", "test/ladder",
-		"test/load", "test/model", "test/mutation", "test/noop/cmd", "test/oracle/cmd", "test/oracle/faults", "test/patch", "test/recipes", "test/scale", "test/soak",
+		"test/load", "test/model", "test/mutation", "test/noop/cmd", "test/oracle/cmd", "test/oracle/faults", "test/patch", "test/recipes", "test/scale", "test/soak", "test/suite",
 	}},
 }
 
