@@ -17,7 +17,8 @@ import (
 // compile compiles the built-in kinds and documents.
 func compile(t *testing.T, documents ...string) (*schema.Schema, []schema.UncoveredDocument) {
 	t.Helper()
-	return schematest.Schema(t, documents...), schematest.Documents(t, documents...).Uncovered
+	docs := schematest.Documents(t, documents...)
+	return schematest.Compile(t, docs), docs.Uncovered
 }
 
 func permissionSchema(group, kind, path, verb, barrier string) string {
