@@ -21,6 +21,7 @@ import (
 	"github.com/fieldperm/fieldperm/fieldperm"
 	"github.com/fieldperm/fieldperm/internal/conditions/wire"
 	"github.com/fieldperm/fieldperm/schema"
+	"github.com/fieldperm/fieldperm/test/schematest"
 )
 
 // TestBody_ReleasedMemoryIsOverwritten: also that of a body which was longer than announced.
@@ -92,7 +93,7 @@ func labelled(key string) *admissionv1.AdmissionRequest {
 // TestBody_NothingRefersToAReleasedBody runs all reviewers, and compares what outlives a review with what it was.
 func TestBody_NothingRefersToAReleasedBody(t *testing.T) {
 	k, w := &kept{}, &watcher{watches: true, warns: true, audits: true}
-	s := compile(t, scaleIsUncovered)
+	s := schematest.Schema(t, scaleIsUncovered)
 	writes := reviewer(s, nil)
 	writes.Authorizer = func(req *admissionv1.AdmissionRequest) fieldperm.Authorizer { k.request(req); return k }
 	var raw [][]byte
@@ -122,7 +123,7 @@ func TestBody_NothingRefersToAReleasedBody(t *testing.T) {
 		Decided: func(endpoint Endpoint, mode fieldperm.Mode, _ bool) { k.keep(string(endpoint), string(mode)) },
 		Share:   func(_ context.Context, user string, _ bool) bool { k.keep(user); return true },
 	}
-	documents := documents(t)
+	documents := schematest.Documents(t)
 	handlers := map[string]http.Handler{
 		"granular": h.ReviewHandler(Granular, writes), "uncovered": h.ReviewHandler(Uncovered, writes), "observed": h.ObservationHandler(writes, w), "tried": h.TrialHandler(writes),
 		"schemas": h.SchemaHandler(&SchemaReviewer{Documents: func() *schema.Documents { return &documents }}),
@@ -174,7 +175,7 @@ func TestBody_NothingRefersToAReleasedBody(t *testing.T) {
 
 // TestBody_ConcurrentReviewsDoNotMix: each denial is about the request that it answers.
 func TestBody_ConcurrentReviewsDoNotMix(t *testing.T) {
-	server, _ := serve(t, compile(t), nil, holding("granular"))
+	server, _ := serve(t, schematest.Schema(t), nil, holding("granular"))
 	var all sync.WaitGroup
 	for i := range 8 {
 		all.Go(func() {

@@ -10,6 +10,8 @@ import (
 	authenticationv1 "k8s.io/api/authentication/v1"
 	authorizationv1 "k8s.io/api/authorization/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"github.com/fieldperm/fieldperm/test/schematest"
 )
 
 // signed accepts one nonce.
@@ -105,7 +107,7 @@ func TestA5_CanaryIsNeverAdmittedByGranular(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			// The user holds every verb; this has no effect.
 			wire := Handlers{MaxBytes: 1 << 20, Canaries: c.canaries}
-			server := httptest.NewServer(wire.ReviewHandler(c.endpoint, reviewer(compile(t), holding("update", "granular", "granular:*"))))
+			server := httptest.NewServer(wire.ReviewHandler(c.endpoint, reviewer(schematest.Schema(t), holding("update", "granular", "granular:*"))))
 			defer server.Close()
 			req := scaling()
 			req.UserInfo, req.DryRun = authenticationv1.UserInfo{Username: CanaryUser, Extra: map[string]authenticationv1.ExtraValue{CanaryKey: {c.nonce}}}, c.dry
@@ -139,7 +141,7 @@ func TestA6_ProbesOfBarriersAreRefusedByKnownBarriers(t *testing.T) {
 		"granular, nothing said of it": {"good", nil, Granular, false, false, 0},
 	} {
 		t.Run(name, func(t *testing.T) {
-			s := compile(t, uncoveredSet(`{uncoveredPermissions: ["granular:scale"], matchConditions: [{name: a, expression: "false"}]}`), uncoveredSet(`{uncoveredPermissions: ["granular:image"]}`),
+			s := schematest.Schema(t, uncoveredSet(`{uncoveredPermissions: ["granular:scale"], matchConditions: [{name: a, expression: "false"}]}`), uncoveredSet(`{uncoveredPermissions: ["granular:image"]}`),
 				uncoveredSet(`{uncoveredPermissions: ["granular:data"]}`))
 			wire := Handlers{MaxBytes: 1 << 20, Canaries: signed{bar: true}}
 			server := httptest.NewServer(wire.ReviewHandler(c.endpoint, reviewer(s, holding("update", "granular", "granular:*"))))
@@ -158,7 +160,7 @@ func TestA6_ProbesOfBarriersAreRefusedByKnownBarriers(t *testing.T) {
 
 // A probe of a deletion or of a connection learns what may deny it, and needs no schema. One of a write learns of both.
 func TestA6_ProbesOfPoliciesAreRefusedByThem(t *testing.T) {
-	s := compile(t, uncoveredSet(`{uncoveredPermissions: ["granular:scale"]}`))
+	s := schematest.Schema(t, uncoveredSet(`{uncoveredPermissions: ["granular:scale"]}`))
 	for operation, want := range map[admissionv1.Operation]int{admissionv1.Update: 2, admissionv1.Delete: 1, admissionv1.Connect: 1} {
 		req := scaling()
 		req.Operation = operation

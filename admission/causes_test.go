@@ -7,12 +7,14 @@ import (
 
 	admissionv1 "k8s.io/api/admission/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"github.com/fieldperm/fieldperm/test/schematest"
 )
 
 // causesOf returns the causes of a denial of an update to the holder of some verbs.
 func causesOf(t *testing.T, req *admissionv1.AdmissionRequest, at Endpoint, verbs ...string) (causes []metav1.StatusCause, checks int) {
 	t.Helper()
-	result, err := reviewer(compile(t), holding(verbs...)).Review(t.Context(), at, req)
+	result, err := reviewer(schematest.Schema(t), holding(verbs...)).Review(t.Context(), at, req)
 	response := Response(result, err, req)
 	if err != nil || response.Allowed {
 		t.Fatalf("got %+v, %v", response, err)

@@ -16,13 +16,14 @@ import (
 	"k8s.io/apiserver/pkg/authorization/authorizer"
 
 	"github.com/fieldperm/fieldperm/fieldperm"
+	"github.com/fieldperm/fieldperm/test/schematest"
 )
 
 func conditional(t *testing.T, h *holder) *ConditionalAuthorizer {
 	return &ConditionalAuthorizer{
 		Allowed:    authorizeReviewer(h).Allowed,
 		Authorizer: func(*authorizationv1.SubjectAccessReviewSpec) fieldperm.Authorizer { return h },
-		Reviewer:   reviewer(compile(t), h),
+		Reviewer:   reviewer(schematest.Schema(t), h),
 	}
 }
 

@@ -13,6 +13,7 @@ import (
 	admissionv1 "k8s.io/api/admission/v1"
 
 	"github.com/fieldperm/fieldperm/fieldperm"
+	"github.com/fieldperm/fieldperm/test/schematest"
 )
 
 // wholeReview is a review with every field that an API server writes.
@@ -136,7 +137,7 @@ func TestC5_CreateHasNoOldObjectInBothDecoders(t *testing.T) {
 	req := scaling()
 	req.Operation, req.OldObject = admissionv1.Create, req.Object
 	for name, in := range readings(t, req) {
-		if result, err := reviewer(compile(t), holding("granular")).ReviewDecoded(t.Context(), Granular, in); err != nil || result.Allowed || len(result.Requirements) == 0 {
+		if result, err := reviewer(schematest.Schema(t), holding("granular")).ReviewDecoded(t.Context(), Granular, in); err != nil || result.Allowed || len(result.Requirements) == 0 {
 			t.Errorf("%s: an oldObject beside CREATE hides the new fields: %+v, %v", name, result, err)
 		}
 	}
@@ -144,7 +145,7 @@ func TestC5_CreateHasNoOldObjectInBothDecoders(t *testing.T) {
 
 func TestD1_OldAndNewObjectsInBothDecoders(t *testing.T) {
 	for name, in := range readings(t, update(`{"paused":true}`, `{"replicas":2}`)) {
-		result, err := reviewer(compile(t), holding("update")).ReviewDecoded(t.Context(), Granular, in)
+		result, err := reviewer(schematest.Schema(t), holding("update")).ReviewDecoded(t.Context(), Granular, in)
 		if err != nil {
 			t.Fatal(err)
 		}

@@ -15,7 +15,6 @@ import (
 
 	"github.com/fieldperm/fieldperm/fieldperm"
 	"github.com/fieldperm/fieldperm/schema"
-	"github.com/fieldperm/fieldperm/schema/load"
 )
 
 // holder is a user with some verbs, and with failures on demand.
@@ -39,50 +38,6 @@ func (h *holder) Authorize(_ context.Context, verb string, generic bool) (fieldp
 }
 
 func holding(verbs ...string) *holder { return &holder{holds: verbs} }
-
-// builtIn are the built-in kinds and the catalogue, decoded once, because every test uses the same.
-var builtIn = sync.OnceValues(func() (schema.Documents, error) {
-	topology, err := load.BuiltIn()
-	if err != nil {
-		return schema.Documents{}, err
-	}
-	catalogue, err := load.Catalogue(true)
-	return schema.Documents{Topologies: []schema.Topology{topology}, Permissions: catalogue}, err
-})
-
-// documents are the built-in ones and what a test adds to them.
-func documents(t testing.TB, more ...string) schema.Documents {
-	t.Helper()
-	out, err := builtIn()
-	if err != nil {
-		t.Fatal(err)
-	}
-	for i, text := range more {
-		d, errs := load.Decode(fmt.Sprintf("test-%d", i), []byte(text))
-		if len(errs) > 0 {
-			t.Fatal(errs)
-		}
-		out = out.Append(d)
-	}
-	return out
-}
-
-// compiled holds schemas by the documents that were added to the built-in ones.
-var compiled sync.Map
-
-func compile(t testing.TB, more ...string) *schema.Schema {
-	t.Helper()
-	key := strings.Join(more, "\x00")
-	if s, ok := compiled.Load(key); ok {
-		return s.(*schema.Schema)
-	}
-	s, errs := schema.Compile(documents(t, more...))
-	if len(errs) > 0 {
-		t.Fatal(errs)
-	}
-	compiled.Store(key, s)
-	return s
-}
 
 func reviewer(s *schema.Schema, h *holder) *Reviewer {
 	return &Reviewer{

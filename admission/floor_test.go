@@ -10,6 +10,7 @@ import (
 	"k8s.io/apimachinery/pkg/runtime"
 
 	"github.com/fieldperm/fieldperm/schema"
+	"github.com/fieldperm/fieldperm/test/schematest"
 )
 
 // renewal takes over a lease.
@@ -31,7 +32,7 @@ const everythingIsUncovered = "apiVersion: fieldperm.dev/v1alpha1\nkind: Uncover
 // D5: a set for every resource does not apply to a lease, neither for users with the generic permission nor for users with granular
 // verbs. It does apply to requests that are not on the floor.
 func TestW4_NoSetReachesALease(t *testing.T) {
-	s := compile(t, everythingIsUncovered)
+	s := schematest.Schema(t, everythingIsUncovered)
 	for name, c := range map[string]struct {
 		endpoint Endpoint
 		holds    []string
@@ -58,7 +59,7 @@ func TestW4_NoSetReachesALease(t *testing.T) {
 // TestW4_ALeaseHasNoBarrierBelowAVerb: a set with a more specific verb than the user holds refuses the change of a Deployment, and not
 // that of a lease.
 func TestW4_ALeaseHasNoBarrierBelowAVerb(t *testing.T) {
-	s := compile(t, strings.Replace(everythingIsUncovered, "granular:*", "granular:label(a)", 1))
+	s := schematest.Schema(t, strings.Replace(everythingIsUncovered, "granular:*", "granular:label(a)", 1))
 	for name, c := range map[string]struct {
 		req  *admissionv1.AdmissionRequest
 		want bool
@@ -113,7 +114,7 @@ func TestW4_AnUndecodableObjectIsNotOnTheFloor(t *testing.T) {
 
 // D5: the author of a set gets warnings about its cost and about resources that it does not reach.
 func TestW4_SetsWarn(t *testing.T) {
-	current := documents(t)
+	current := schematest.Documents(t)
 	r := &SchemaReviewer{Documents: func() *schema.Documents { return &current }}
 	for spec, want := range map[string]string{
 		`{uncoveredPermissions: ["granular:scale"]}`:                                                                                                                                             "it is for every resource",

@@ -17,6 +17,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"github.com/fieldperm/fieldperm/schema"
+	"github.com/fieldperm/fieldperm/test/schematest"
 )
 
 const maxBytes = 64 << 10
@@ -75,7 +76,7 @@ func review(req *admissionv1.AdmissionRequest) *admissionv1.AdmissionReview {
 }
 
 func TestWire_AnswersWithTheSameUID(t *testing.T) {
-	server, seen := serve(t, compile(t), nil, holding("granular", "granular:scale"))
+	server, seen := serve(t, schematest.Schema(t), nil, holding("granular", "granular:scale"))
 	for _, contentType := range []string{"application/json", "application/json; charset=utf-8", "Application/JSON"} {
 		response, text := post(t, server, "/admit/granular?timeout=10s", contentType, encode(t, review(scaling())))
 		var out admissionv1.AdmissionReview
@@ -92,7 +93,7 @@ func TestWire_AnswersWithTheSameUID(t *testing.T) {
 }
 
 func TestWire_ErrorsOfADecisionAreInTheReview(t *testing.T) {
-	server, seen := serve(t, compile(t), nil, &holder{fails: map[string]error{"update": errors.New("boom")}})
+	server, seen := serve(t, schematest.Schema(t), nil, &holder{fails: map[string]error{"update": errors.New("boom")}})
 	missing := scaling()
 	missing.OldObject.Raw = nil
 	for want, req := range map[int32]*admissionv1.AdmissionRequest{500: scaling(), 400: missing} {
@@ -108,7 +109,7 @@ func TestWire_ErrorsOfADecisionAreInTheReview(t *testing.T) {
 }
 
 func TestBadInput_BodyThatIsNoReview(t *testing.T) {
-	server, seen := serve(t, compile(t), nil, holding("granular", "granular:*", "update"))
+	server, seen := serve(t, schematest.Schema(t), nil, holding("granular", "granular:*", "update"))
 	good := encode(t, review(scaling()))
 	access := encode(t, authorizationv1.SubjectAccessReview{TypeMeta: metav1.TypeMeta{APIVersion: "authorization.k8s.io/v1", Kind: "SubjectAccessReview"}, Spec: *asking("update", "apps", "deployments", "")})
 	type bad struct {
@@ -176,7 +177,7 @@ func TestBadInput_BodyThatIsNoReview(t *testing.T) {
 }
 
 func TestBadInput_MethodContentTypeAndEncoding(t *testing.T) {
-	server, _ := serve(t, compile(t), nil, holding("granular", "granular:*"))
+	server, _ := serve(t, schematest.Schema(t), nil, holding("granular", "granular:*"))
 	body := encode(t, review(scaling()))
 	for _, path := range []string{"/admit/granular", "/admit/uncovered", "/admit/schemas", "/authorize"} {
 		for _, method := range []string{http.MethodGet, http.MethodPut, http.MethodDelete, http.MethodPatch} {
@@ -214,7 +215,7 @@ func TestBadInput_MethodContentTypeAndEncoding(t *testing.T) {
 }
 
 func TestBadInput_OversizedBodyWithoutLength(t *testing.T) {
-	server, _ := serve(t, compile(t), nil, holding())
+	server, _ := serve(t, schematest.Schema(t), nil, holding())
 	req, err := http.NewRequestWithContext(t.Context(), http.MethodPost, server.URL+"/admit/granular", io.MultiReader(bytes.NewReader(bytes.Repeat([]byte(" "), maxBytes)), strings.NewReader("{}")))
 	if err != nil {
 		t.Fatal(err)

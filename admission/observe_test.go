@@ -11,6 +11,7 @@ import (
 	admissionv1 "k8s.io/api/admission/v1"
 
 	"github.com/fieldperm/fieldperm/schema"
+	"github.com/fieldperm/fieldperm/test/schematest"
 )
 
 // watcher watches every request.
@@ -79,7 +80,7 @@ func TestP9_ObservedUpdatesAreAllowed(t *testing.T) {
 		"the canary's user": {&watcher{watches: true, warns: true}, holding(), canaryOf(scaling()), "", nil, "", 0},
 	} {
 		t.Run(name, func(t *testing.T) {
-			got := respond(t, Handlers{MaxBytes: maxBytes}.ObservationHandler(reviewer(compile(t), c.holder), c.watcher), c.request)
+			got := respond(t, Handlers{MaxBytes: maxBytes}.ObservationHandler(reviewer(schematest.Schema(t), c.holder), c.watcher), c.request)
 			warning := strings.Join(got.Warnings, "|")
 			if !got.Allowed || got.Result != nil || (c.warning == "") != (warning == "") || !strings.HasPrefix(warning, c.warning) {
 				t.Errorf("allowed %t, %+v, warning %q, want %q", got.Allowed, got.Result, warning, c.warning)
@@ -134,7 +135,7 @@ func TestP9_ADeniedUpdateIsNotCounted(t *testing.T) {
 				sets = append(sets, c.set)
 			}
 			watcher := &watcher{watches: true, warns: true, audits: true}
-			got := respond(t, Handlers{MaxBytes: maxBytes}.ObservationHandler(reviewer(compile(t, sets...), holding(c.holds...)), watcher), scaling())
+			got := respond(t, Handlers{MaxBytes: maxBytes}.ObservationHandler(reviewer(schematest.Schema(t, sets...), holding(c.holds...)), watcher), scaling())
 			if !got.Allowed || len(watcher.recorded) != 1 || watcher.recorded[0].Denied != c.denied {
 				t.Fatalf("allowed %t, recorded %+v", got.Allowed, watcher.recorded)
 			}
@@ -170,7 +171,7 @@ func TestW2_SetsThatDoNotDeny(t *testing.T) {
 			if c.actions != "" {
 				set += "  validationActions: " + c.actions + "\n"
 			}
-			r := reviewer(compile(t, set), holding(c.holds))
+			r := reviewer(schematest.Schema(t, set), holding(c.holds))
 			result, err := r.Review(t.Context(), Uncovered, scaling())
 			if err != nil || result.Allowed == c.denied {
 				t.Errorf("enforced: %+v, %v", result, err)

@@ -5,6 +5,8 @@ import (
 	"testing"
 
 	admissionv1 "k8s.io/api/admission/v1"
+
+	"github.com/fieldperm/fieldperm/test/schematest"
 )
 
 const statusIsUncovered = `
@@ -38,7 +40,7 @@ func handingOver(fields string) *admissionv1.AdmissionRequest {
 // that write.
 func TestD8_D11_OwnersOfTheStatusAreNotTheObjects(t *testing.T) {
 	const status = `{"f:status":{"f:replicas":{}}}`
-	plain, guarded := compile(t), compile(t, statusIsUncovered)
+	plain, guarded := schematest.Schema(t), schematest.Schema(t, statusIsUncovered)
 	for name, c := range map[string]struct {
 		guarded bool
 		verbs   []string
@@ -68,7 +70,7 @@ func TestD8_D11_OwnersOfTheStatusAreNotTheObjects(t *testing.T) {
 // D8: a later apply of another manager makes the change that a condition of a set is about. So the set holds for owners whatever the
 // condition returns.
 func TestD8_C2_ConditionsOnTheObjectDoNotExemptOwners(t *testing.T) {
-	s := compile(t, labelledIsUncovered)
+	s := schematest.Schema(t, labelledIsUncovered)
 	for name, c := range map[string]struct {
 		request *admissionv1.AdmissionRequest
 		want    bool

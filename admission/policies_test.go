@@ -13,6 +13,7 @@ import (
 	"k8s.io/apiserver/pkg/authorization/authorizer"
 
 	"github.com/fieldperm/fieldperm/fieldperm"
+	"github.com/fieldperm/fieldperm/test/schematest"
 )
 
 // policies decide in the authorization phase, by verb.
@@ -188,7 +189,7 @@ func TestK7_Admit(t *testing.T) {
 		"P4: an error denies no deletion":  {remove, onObjects{"delete": boom}, []string{"delete"}, false, false, "boom"},
 	} {
 		t.Run(name, func(t *testing.T) {
-			r := reviewer(compile(t), holding(c.holds...))
+			r := reviewer(schematest.Schema(t), holding(c.holds...))
 			r.Conditional = func(w *Write, _ fieldperm.Authorizer) (Conditions, error) {
 				object, old, err := w.Objects()
 				if (len(w.Changes) > 0) != (c.req == update || c.req == token) || (object == nil) != (c.req == remove) || (old == nil) != (c.req == connect || c.req == token) || err != nil || w.Request != c.req {
@@ -211,7 +212,7 @@ func TestK7_Admit(t *testing.T) {
 			}
 		})
 	}
-	r := reviewer(compile(t), holding("update"))
+	r := reviewer(schematest.Schema(t), holding("update"))
 	r.Conditional = func(*Write, fieldperm.Authorizer) (Conditions, error) {
 		return nil, errors.New("not read")
 	}
@@ -279,7 +280,7 @@ func TestK4_ScannedObjectsAreThoseThatReadersGet(t *testing.T) {
 			}
 			defer in.Release()
 			seen := false
-			r := reviewer(compile(t, widgets), holding("update", "create", "delete"))
+			r := reviewer(schematest.Schema(t, widgets), holding("update", "create", "delete"))
 			r.Conditional = func(w *Write, _ fieldperm.Authorizer) (Conditions, error) {
 				seen = true
 				object, old, ok := w.Scanned()
@@ -299,7 +300,7 @@ func TestK4_ScannedObjectsAreThoseThatReadersGet(t *testing.T) {
 func TestW4_ConditionsDoNotReachTheFloor(t *testing.T) {
 	req := scaling()
 	req.Resource.Group, req.Resource.Resource = "coordination.k8s.io", "leases"
-	r := reviewer(compile(t), holding())
+	r := reviewer(schematest.Schema(t), holding())
 	r.Conditional = func(*Write, fieldperm.Authorizer) (Conditions, error) {
 		return onObjects{"update": {Outcome: fieldperm.Deny}}, nil
 	}

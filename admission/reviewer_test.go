@@ -16,10 +16,11 @@ import (
 
 	"github.com/fieldperm/fieldperm/fieldperm"
 	"github.com/fieldperm/fieldperm/schema"
+	"github.com/fieldperm/fieldperm/test/schematest"
 )
 
 func TestC1_P7_AllowedWithAuditAnnotations(t *testing.T) {
-	plain, barred := compile(t), compile(t, scaleIsUncovered)
+	plain, barred := schematest.Schema(t), schematest.Schema(t, scaleIsUncovered)
 	for name, c := range map[string]struct {
 		schema   *schema.Schema
 		endpoint Endpoint
@@ -52,7 +53,7 @@ func TestC1_P7_AllowedWithAuditAnnotations(t *testing.T) {
 
 func TestP5_DenialIsForbiddenAndNamesTheFirstField(t *testing.T) {
 	req := update(`{"replicas":1,"paused":false}`, `{"replicas":2,"paused":true}`)
-	result, err := reviewer(compile(t), holding("granular", "granular:labels")).Review(t.Context(), Granular, req)
+	result, err := reviewer(schematest.Schema(t), holding("granular", "granular:labels")).Review(t.Context(), Granular, req)
 	response := Response(result, err, req)
 	status := response.Result
 	if response.Allowed || status == nil || status.Code != http.StatusForbidden || status.Reason != metav1.StatusReasonForbidden || status.Status != metav1.StatusFailure {
@@ -78,7 +79,7 @@ func TestP5_DenialNamesTheSubresourceThatTheUserAddressed(t *testing.T) {
 	req := scaling()
 	req.SubResource, req.RequestSubResource = "status", "status"
 	req.RequestResource = &metav1.GroupVersionResource{Group: "extensions", Version: "v1beta1", Resource: "deployments"}
-	result, err := reviewer(compile(t), holding()).Review(t.Context(), Granular, req)
+	result, err := reviewer(schematest.Schema(t), holding()).Review(t.Context(), Granular, req)
 	response := Response(result, err, req)
 	mustContain(t, response.Result.Message, `deployments.extensions/status "web" is forbidden: User "alice" may not update it`)
 	if len(response.Result.Details.Causes) != 0 || response.Result.Details.Group != "extensions" || response.AuditAnnotations["mode"] != "none" {
@@ -88,7 +89,7 @@ func TestP5_DenialNamesTheSubresourceThatTheUserAddressed(t *testing.T) {
 
 func TestC1_MarkerAloneGrantsNothing(t *testing.T) {
 	for _, holds := range [][]string{{"granular"}, {"granular:scale"}, {}} {
-		result, err := reviewer(compile(t), holding(holds...)).Review(t.Context(), Granular, scaling())
+		result, err := reviewer(schematest.Schema(t), holding(holds...)).Review(t.Context(), Granular, scaling())
 		if err != nil || result.Allowed {
 			t.Errorf("%v: %+v, %v", holds, result, err)
 		}
@@ -96,7 +97,7 @@ func TestC1_MarkerAloneGrantsNothing(t *testing.T) {
 }
 
 func TestC2_BarrierHoldsForTheGenericPermission(t *testing.T) {
-	s := compile(t, scaleIsUncovered)
+	s := schematest.Schema(t, scaleIsUncovered)
 	for _, endpoint := range []Endpoint{Granular, Uncovered} {
 		result, err := reviewer(s, holding("update", "patch", "granular", "granular:*", "granular:specification")).Review(t.Context(), endpoint, scaling())
 		if err != nil || result.Allowed {
@@ -106,7 +107,7 @@ func TestC2_BarrierHoldsForTheGenericPermission(t *testing.T) {
 }
 
 func TestC2_BarrierHoldsByEitherNameOfTheResource(t *testing.T) {
-	s := compile(t, scaleIsUncovered)
+	s := schematest.Schema(t, scaleIsUncovered)
 	sent := scaling()
 	sent.RequestResource = &metav1.GroupVersionResource{Group: "extensions", Version: "v1beta1", Resource: "deployments"}
 	converted := scaling()
@@ -121,7 +122,7 @@ func TestC2_BarrierHoldsByEitherNameOfTheResource(t *testing.T) {
 
 func TestW2_UncoveredAsksForNoGenericPermission(t *testing.T) {
 	h := holding()
-	result, err := reviewer(compile(t, scaleIsUncovered), h).Review(t.Context(), Uncovered, update(`{"paused":false}`, `{"paused":true}`))
+	result, err := reviewer(schematest.Schema(t, scaleIsUncovered), h).Review(t.Context(), Uncovered, update(`{"paused":false}`, `{"paused":true}`))
 	if err != nil || !result.Allowed || len(h.asked) != 0 {
 		t.Errorf("got %+v, %v, asked %q", result, err, h.asked)
 	}
@@ -139,7 +140,7 @@ func TestC6_GenericVerbsAreThoseOfTheOperation(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			h := holding()
-			if _, err := reviewer(compile(t), h).Review(t.Context(), Granular, c.req); err != nil || !slices.Equal(h.asked, c.want) {
+			if _, err := reviewer(schematest.Schema(t), h).Review(t.Context(), Granular, c.req); err != nil || !slices.Equal(h.asked, c.want) {
 				t.Errorf("asked %q, %v", h.asked, err)
 			}
 		})
@@ -149,7 +150,7 @@ func TestC6_GenericVerbsAreThoseOfTheOperation(t *testing.T) {
 func TestC5_CreateComparesWithNothing(t *testing.T) {
 	req := scaling()
 	req.Operation, req.OldObject = admissionv1.Create, req.Object
-	if result, err := reviewer(compile(t), holding("granular")).Review(t.Context(), Granular, req); err != nil || result.Allowed || len(result.Requirements) == 0 {
+	if result, err := reviewer(schematest.Schema(t), holding("granular")).Review(t.Context(), Granular, req); err != nil || result.Allowed || len(result.Requirements) == 0 {
 		t.Errorf("an oldObject beside CREATE hides the new fields: %+v, %v", result, err)
 	}
 }
@@ -172,25 +173,25 @@ func TestC4_DeleteIsForHoldersOfTheGenericVerb(t *testing.T) {
 		"A4: our own Allow":        {one, &holder{holds: []string{"delete"}, reason: "granular: x"}, false},
 	} {
 		t.Run(name, func(t *testing.T) {
-			result, err := reviewer(compile(t), c.holder).Review(t.Context(), Granular, c.req)
+			result, err := reviewer(schematest.Schema(t), c.holder).Review(t.Context(), Granular, c.req)
 			if response := Response(result, err, c.req); response.Allowed != c.want {
 				t.Errorf("got %+v, %v", response, err)
 			}
 			// The API server has authorized what only the webhook for barriers sees, and no barrier is about a deletion.
-			if result, err := reviewer(compile(t), c.holder).Review(t.Context(), Uncovered, c.req); err != nil || !result.Allowed {
+			if result, err := reviewer(schematest.Schema(t), c.holder).Review(t.Context(), Uncovered, c.req); err != nil || !result.Allowed {
 				t.Errorf("uncovered: %+v, %v", result, err)
 			}
 		})
 	}
-	result, err := reviewer(compile(t), holding()).Review(t.Context(), Granular, one)
+	result, err := reviewer(schematest.Schema(t), holding()).Review(t.Context(), Granular, one)
 	mustContain(t, Response(result, err, one).Result.Message, `may not delete it: needs delete`)
-	result, err = reviewer(compile(t), holding()).Review(t.Context(), Granular, collection)
+	result, err = reviewer(schematest.Schema(t), holding()).Review(t.Context(), Granular, collection)
 	mustContain(t, Response(result, err, collection).Result.Message, `may not delete it: needs deletecollection`)
 }
 
 func TestP4_AuthorizerErrorIsNeitherAllowNorDenial(t *testing.T) {
 	boom := errors.New("boom")
-	s := compile(t)
+	s := schematest.Schema(t)
 	remove := scaling()
 	remove.Operation = admissionv1.Delete
 	for name, c := range map[string]struct {
@@ -226,7 +227,7 @@ func TestP6_DryRunIsDecidedAlike(t *testing.T) {
 		for _, dryRun := range []*bool{nil, ptr.To(false), ptr.To(true)} {
 			req := scaling()
 			req.DryRun = dryRun
-			result, err := reviewer(compile(t), holding(holds...)).Review(t.Context(), Granular, req)
+			result, err := reviewer(schematest.Schema(t), holding(holds...)).Review(t.Context(), Granular, req)
 			responses = append(responses, Response(result, err, req))
 		}
 		if !reflect.DeepEqual(responses[0], responses[1]) || !reflect.DeepEqual(responses[0], responses[2]) {
@@ -266,7 +267,7 @@ spec: {group: apps, kind: Deployment, permissions: [{path: .spec.nope, verb: exa
 `
 
 func TestBadInput_AnUnknownKindIsDenied(t *testing.T) {
-	faulty, _ := schema.Compile(documents(t, faultyDeployment))
+	faulty, _ := schema.Compile(schematest.Documents(t, faultyDeployment))
 	unknown := scaling()
 	unknown.Kind.Kind = "Nothing"
 	for name, c := range map[string]struct {
@@ -274,7 +275,7 @@ func TestBadInput_AnUnknownKindIsDenied(t *testing.T) {
 		req    *admissionv1.AdmissionRequest
 		want   string
 	}{
-		"unknown":           {compile(t), unknown, "Nothing"},
+		"unknown":           {schematest.Schema(t), unknown, "Nothing"},
 		"failed to compile": {faulty, scaling(), ".spec.nope"},
 		"no schema yet":     {nil, scaling(), "not loaded yet"},
 		"zero schema":       {&schema.Schema{}, scaling(), "Deployment"},
@@ -329,7 +330,7 @@ func TestBadInput_RequestThatCannotBeDecided(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			h := holding("granular", "granular:*")
-			result, err := reviewer(compile(t), h).Review(t.Context(), Granular, c.req)
+			result, err := reviewer(schematest.Schema(t), h).Review(t.Context(), Granular, c.req)
 			response := Response(result, err, c.req)
 			if response.Allowed || response.Result.Code != c.code {
 				t.Fatalf("got %+v", response.Result)
@@ -340,7 +341,7 @@ func TestBadInput_RequestThatCannotBeDecided(t *testing.T) {
 			}
 		})
 	}
-	if _, err := reviewer(compile(t), holding("update")).Review(t.Context(), "other", scaling()); Code(err) != 400 {
+	if _, err := reviewer(schematest.Schema(t), holding("update")).Review(t.Context(), "other", scaling()); Code(err) != 400 {
 		t.Errorf("endpoint: %v", err)
 	}
 	if _, err := (&Reviewer{}).Review(t.Context(), Granular, scaling()); err == nil {
@@ -350,7 +351,7 @@ func TestBadInput_RequestThatCannotBeDecided(t *testing.T) {
 
 func TestBadInput_ADuplicateKeyHidesNoChange(t *testing.T) {
 	for _, after := range []string{`{"replicas":1,"replicas":2}`, `{"replicas":2,"replicas":1}`} {
-		if result, err := reviewer(compile(t), holding("granular")).Review(t.Context(), Granular, update(`{"replicas":1}`, after)); err == nil && result.Allowed {
+		if result, err := reviewer(schematest.Schema(t), holding("granular")).Review(t.Context(), Granular, update(`{"replicas":1}`, after)); err == nil && result.Allowed {
 			t.Errorf("%s: is let through", after)
 		}
 	}
@@ -362,12 +363,12 @@ func TestBadInput_LongNameAndLabelAreDecidedAndShortened(t *testing.T) {
 	req.Name, req.UserInfo.Username = long, long
 	req.Object.Raw = []byte(`{"metadata":{"labels":{"` + long + `/a":"` + long + `"}},"spec":{"replicas":1}}`)
 	req.OldObject.Raw = []byte(`{"metadata":{},"spec":{"replicas":1}}`)
-	result, err := reviewer(compile(t), holding("granular")).Review(t.Context(), Granular, req)
+	result, err := reviewer(schematest.Schema(t), holding("granular")).Review(t.Context(), Granular, req)
 	response := Response(result, err, req)
 	if response.Allowed || response.Result.Code != http.StatusForbidden || len(response.Result.Message) > 4<<10 {
 		t.Errorf("code %d, message of %d bytes", response.Result.Code, len(response.Result.Message))
 	}
-	if result, err := reviewer(compile(t), holding("granular", "granular:labels")).Review(t.Context(), Granular, req); err != nil || !result.Allowed {
+	if result, err := reviewer(schematest.Schema(t), holding("granular", "granular:labels")).Review(t.Context(), Granular, req); err != nil || !result.Allowed {
 		t.Errorf("a label whose key is no parameter is not covered by granular:labels: %v", err)
 	}
 }
@@ -383,13 +384,13 @@ func TestC3_TheVersionOfTheRequestCounts(t *testing.T) {
 		kind, resource := req.Kind, req.Resource
 		kind.Version, resource.Version = version, version
 		req.RequestKind, req.RequestResource = &kind, &resource
-		result, err := reviewer(compile(t), holding("granular")).Review(t.Context(), Granular, req)
+		result, err := reviewer(schematest.Schema(t), holding("granular")).Review(t.Context(), Granular, req)
 		if err != nil || result.Allowed != allowed {
 			t.Errorf("sent as %s: allowed %v, %v", version, result.Allowed, err)
 		}
 	}
 	req.RequestKind.Version = "v0"
-	if _, err := reviewer(compile(t), holding("granular")).Review(t.Context(), Granular, req); Code(err) != http.StatusServiceUnavailable {
+	if _, err := reviewer(schematest.Schema(t), holding("granular")).Review(t.Context(), Granular, req); Code(err) != http.StatusServiceUnavailable {
 		t.Error("a version that is not known was decided on")
 	}
 }

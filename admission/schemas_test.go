@@ -18,6 +18,7 @@ import (
 	"sigs.k8s.io/yaml"
 
 	"github.com/fieldperm/fieldperm/schema"
+	"github.com/fieldperm/fieldperm/test/schematest"
 )
 
 // definition is a CustomResourceDefinition with the property size and an annotation.
@@ -45,7 +46,7 @@ func permissions(group, kind, entry string) string {
 }
 
 func uncoveredSet(spec string) string {
-	return "apiVersion: fieldperm.dev/v1alpha1\nkind: UncoveredPermissionSet\nmetadata: {name: x}\nspec: " + spec + "\n"
+	return schematest.UncoveredSet("x", spec)
 }
 
 // submit returns the request that creates the document, or updates it from an older one.
@@ -76,7 +77,7 @@ func submit(t *testing.T, document, old string) *admissionv1.AdmissionRequest {
 }
 
 func TestSchemas_FaultyDocumentsAreRefused(t *testing.T) {
-	current := documents(t, permissions("example.com", "Widget", "{path: .spec.size, verb: example.com/admins}"), permissions("", "Pod", "{path: .spec.hostname, verb: example.com/pods}"))
+	current := schematest.Documents(t, permissions("example.com", "Widget", "{path: .spec.size, verb: example.com/admins}"), permissions("", "Pod", "{path: .spec.hostname, verb: example.com/pods}"))
 	r := &SchemaReviewer{Documents: func() *schema.Documents { return &current }}
 	for name, c := range map[string]struct{ document, want string }{
 		"good definition":                       {definition(goodVerbs, ""), ""},
@@ -85,7 +86,7 @@ func TestSchemas_FaultyDocumentsAreRefused(t *testing.T) {
 		"bad verb":                              {definition(`{"v1":[{"path":".spec.size","verb":"Size"}]}`, ""), `use "size"`},
 		"unknown path":                          {definition(`{"v1":[{"path":".spec.nope","verb":"example.com/size"}]}`, ""), ".spec.nope"},
 		"unknown version":                       {definition(`{"v2":[{"path":".spec.size","verb":"example.com/size"}]}`, ""), `"v2"`},
-		"administrator's schema no longer fits": {strings.Replace(definition("{}", ""), "size", "length", 1), "test-0:"},
+		"administrator's schema no longer fits": {strings.Replace(definition("{}", ""), "size", "length", 1), "doc0:"},
 
 		"good schema":                  {permissions("apps", "Deployment", "{path: .spec.paused, verb: example.com/pause}"), ""},
 		"parameter that nothing emits": {permissions("apps", "Deployment", "{path: .spec.paused, verb: example.com/pause, parameterizedBy: nothing}"), `"nothing"`},
@@ -118,7 +119,7 @@ func TestSchemas_FaultyDocumentsAreRefused(t *testing.T) {
 }
 
 func TestSchemas_KindThatMayComeLaterIsAWarning(t *testing.T) {
-	current := documents(t)
+	current := schematest.Documents(t)
 	r := &SchemaReviewer{Documents: func() *schema.Documents { return &current }}
 	for document, want := range map[string]string{
 		permissions("example.com", "Widget", "{path: .spec.size, verb: example.com/size}"): "Widget",
@@ -134,7 +135,7 @@ func TestSchemas_KindThatMayComeLaterIsAWarning(t *testing.T) {
 
 func TestSchemas_NewVersionTakesThePlaceOfTheOld(t *testing.T) {
 	req := submit(t, definition(goodVerbs, ""), definition("{}", ""))
-	current := documents(t)
+	current := schematest.Documents(t)
 	old := submit(t, definition(`{"v1":[{"path":".spec.size","verb":"example.com/old"}]}`, ""), "")
 	if faults := (&SchemaReviewer{}).trial(current, DocumentSource("CustomResourceDefinition", "widgets.example.com"), "CustomResourceDefinition", old.Object.Raw); len(faults) > 0 {
 		t.Fatal(faults)
@@ -151,7 +152,7 @@ func TestSchemas_NewVersionTakesThePlaceOfTheOld(t *testing.T) {
 }
 
 func TestSchemas_FaultyDocumentMayStillLoseItsFinalizer(t *testing.T) {
-	r := &SchemaReviewer{Documents: func() *schema.Documents { d := documents(t); return &d }}
+	r := &SchemaReviewer{Documents: func() *schema.Documents { d := schematest.Documents(t); return &d }}
 	req := submit(t, definition("{", ""), definition("{", "finalizers: [a/b]"))
 	if faults, err := r.Review(t.Context(), req); err != nil || len(faults) > 0 {
 		t.Errorf("faults %v, %v", faults, err)
@@ -162,7 +163,7 @@ func TestSchemas_FaultyDocumentMayStillLoseItsFinalizer(t *testing.T) {
 }
 
 func TestSchemas_OtherResourcesAreBadRequests(t *testing.T) {
-	current := documents(t)
+	current := schematest.Documents(t)
 	r := &SchemaReviewer{Documents: func() *schema.Documents { return &current }}
 	change := func(f func(*admissionv1.AdmissionRequest)) *admissionv1.AdmissionRequest {
 		req := submit(t, definition(goodVerbs, ""), "")
@@ -217,7 +218,7 @@ func TestA6_VerbsOfBarriersAreNotTakenAway(t *testing.T) {
 		"from one of several":   {onPods, "Pod", "{path: '.spec.initContainers[*].image', verb: example.com/image}", `takes verb "granular:image(web)" away from "pods"`},
 	} {
 		t.Run(name, func(t *testing.T) {
-			current := documents(t, uncoveredSet(c.set))
+			current := schematest.Documents(t, uncoveredSet(c.set))
 			r := &SchemaReviewer{Documents: func() *schema.Documents { return &current }}
 			req := submit(t, permissions("", c.kind, c.entry), "")
 			faults, err := r.Review(t.Context(), req)
@@ -230,7 +231,7 @@ func TestA6_VerbsOfBarriersAreNotTakenAway(t *testing.T) {
 }
 
 func TestF4_ReplacingAHeldVerbIsAWarning(t *testing.T) {
-	current := documents(t)
+	current := schematest.Documents(t)
 	req := submit(t, permissions("", "Node", "{path: .spec.taints, verb: example.com/taints}"), "")
 	many := func(n int) func(runtimeschema.GroupKind, func(string) bool) ([]string, error) {
 		return func(kind runtimeschema.GroupKind, is func(string) bool) ([]string, error) {
@@ -266,7 +267,7 @@ func TestF4_ReplacingAHeldVerbIsAWarning(t *testing.T) {
 // adds a fault is refused.
 func TestSchemas_AFaultyDefinitionCanBeCorrected(t *testing.T) {
 	// Neither path exists in the definition.
-	current := documents(t, permissions("example.com", "Widget", "{path: .spec.length, verb: example.com/length}\n  - {path: .spec.width, verb: example.com/width}"))
+	current := schematest.Documents(t, permissions("example.com", "Widget", "{path: .spec.length, verb: example.com/length}\n  - {path: .spec.width, verb: example.com/width}"))
 	r := &SchemaReviewer{Documents: func() *schema.Documents { return &current }}
 	with := func(verbs, labels string, fields ...string) string {
 		properties := "size: {type: integer}"
@@ -303,9 +304,9 @@ func TestSchemas_AFaultyDefinitionCanBeCorrected(t *testing.T) {
 }
 
 // A definition that no longer has a path of a PermissionSchema is refused. kubectl shows the causes, so they name the PermissionSchema: its
-// pointer alone would look like one into the definition. DocumentSource names the documents of a cluster; here the source is test-0.
+// pointer alone would look like one into the definition. DocumentSource names the documents of a cluster; here the source is doc0.
 func TestSchemas_ACauseNamesTheOtherDocument(t *testing.T) {
-	current := documents(t, permissions("example.com", "Widget", "{path: .spec.length, verb: example.com/length}"))
+	current := schematest.Documents(t, permissions("example.com", "Widget", "{path: .spec.length, verb: example.com/length}"))
 	r := &SchemaReviewer{Documents: func() *schema.Documents { return &current }}
 	req := submit(t, definition("{}", "labels: {a: b}"), "")
 	faults, err := r.Review(t.Context(), req)
@@ -314,14 +315,14 @@ func TestSchemas_ACauseNamesTheOtherDocument(t *testing.T) {
 		t.Fatalf("got %+v, %v", response, err)
 	}
 	cause := response.Result.Details.Causes[0]
-	if cause.Field != "test-0:/spec/permissions/0" || !strings.HasPrefix(cause.Message, `path ".spec.length" does not exist`) {
+	if cause.Field != "doc0:/spec/permissions/0" || !strings.HasPrefix(cause.Message, `path ".spec.length" does not exist`) {
 		t.Errorf("field %q, message %q", cause.Field, cause.Message)
 	}
 }
 
 // TestSchemas_CompilesAreBounded: each takes memory for all documents, so a request that gets no turn in time is refused, and not compiled.
 func TestSchemas_CompilesAreBounded(t *testing.T) {
-	current := documents(t)
+	current := schematest.Documents(t)
 	r := &SchemaReviewer{Documents: func() *schema.Documents { return &current }, Compiles: semaphore.NewWeighted(1)}
 	req := submit(t, definition(goodVerbs, ""), "")
 	if !r.Compiles.TryAcquire(1) {

@@ -6,6 +6,7 @@ import (
 	"testing"
 
 	"github.com/fieldperm/fieldperm/schema"
+	"github.com/fieldperm/fieldperm/test/schematest"
 )
 
 // fillingWidgets returns a PermissionSchema that stands for 4,095 places of each field, of 50,000 that a kind has room for.
@@ -30,14 +31,14 @@ func TestSchemas_ADocumentWithWhichAKindFailsIsRefused(t *testing.T) {
 		want    string
 	}{
 		"the one that fills":   {[]string{keeping, more}, full, "stand for more than 50000 places"},
-		"one more":             {[]string{keeping, full}, more, `writes of "example.com/v1, Kind=Widget" would be refused with this document: test-1:/spec/permissions/0`},
+		"one more":             {[]string{keeping, full}, more, `writes of "example.com/v1, Kind=Widget" would be refused with this document: doc1:/spec/permissions/0`},
 		"alone":                {[]string{keeping}, full, ""},
 		"one that has room":    {[]string{keeping, full}, permissions("example.com", "Widget", "{path: .spec.z, verb: example.com/z}"), ""},
 		"another kind":         {[]string{keeping, full}, permissions("", "Pod", "{path: .spec.hostname, verb: example.com/pods, excluded: true}"), ""},
 		"while the kind fails": {[]string{keeping, full, more}, permissions("", "Pod", "{path: .spec.hostname, verb: example.com/pods, excluded: true}"), ""},
 	} {
 		t.Run(name, func(t *testing.T) {
-			current := documents(t, c.current...)
+			current := schematest.Documents(t, c.current...)
 			r := &SchemaReviewer{Documents: func() *schema.Documents { return &current }}
 			req := submit(t, c.added, "")
 			faults, err := r.Review(t.Context(), req)

@@ -15,6 +15,7 @@ import (
 
 	"github.com/fieldperm/fieldperm/fieldperm"
 	"github.com/fieldperm/fieldperm/internal/conditions/wire"
+	"github.com/fieldperm/fieldperm/test/schematest"
 )
 
 // post sends a body to a handler.
@@ -99,7 +100,7 @@ func TestK3_ConditionsAreServedInEachDialect(t *testing.T) {
 			first := authorizeReviewer(holding(c.holds...))
 			first.Enforced = nil
 			first.Policies = func() (authorizer.Authorizer, error) { return c.policies, nil }
-			writes := reviewer(compile(t), holding(c.holds...))
+			writes := reviewer(schematest.Schema(t), holding(c.holds...))
 			writes.Conditional = func(*Write, fieldperm.Authorizer) (Conditions, error) { return c.conditional, nil }
 			c.req.UID = "1"
 			one, two := served(t, d, first, writes, asking(c.verb, "apps", "deployments", ""), c.req)
@@ -154,7 +155,7 @@ func TestW4_AServedDenyReachesNoFloor(t *testing.T) {
 			}
 		}
 	}
-	writes := reviewer(compile(t), holding())
+	writes := reviewer(schematest.Schema(t), holding())
 	writes.Conditional = func(*Write, fieldperm.Authorizer) (Conditions, error) {
 		return onObjects{"update": {Outcome: fieldperm.Deny, Reason: "because", By: "policy"}}, nil
 	}
@@ -183,7 +184,7 @@ func TestD1_AServedReviewCountsForTheShareOfItsUser(t *testing.T) {
 			of = append(of, fmt.Sprint(user, canary))
 			return has
 		}}
-		code, answer := postTo(t, h.ConditionsHandler(reviewer(compile(t), holding("granular", "granular:*")), wire.ConditionSetChain), body)
+		code, answer := postTo(t, h.ConditionsHandler(reviewer(schematest.Schema(t), holding("granular", "granular:*")), wire.ConditionSetChain), body)
 		if code != want || len(of) != 1 || of[0] != "alicefalse" {
 			t.Errorf("%t: %d %s, asked %q", has, code, answer, of)
 		}
@@ -241,7 +242,7 @@ func TestK2_OnlyOwnConditionsAreEvaluated(t *testing.T) {
 		return out.ToDecision()
 	}
 	foreign := authorizer.ConditionsAwareDecisionConditionsMap(nil, nil, condition("other", ownConditions, ownConditions))
-	writes := reviewer(compile(t), holding("granular", "granular:scale"))
+	writes := reviewer(schematest.Schema(t), holding("granular", "granular:scale"))
 	for name, c := range map[string]struct {
 		decision authorizer.ConditionsAwareDecision
 		want     bool
@@ -299,7 +300,7 @@ func TestP4_ServedErrorsAreNoDecisions(t *testing.T) {
 		}
 	}
 	for name, body := range map[string]string{"nothing": "", "no review": `{}`, "a review of access": string(body)} {
-		if code, answer := postTo(t, h.ConditionsHandler(reviewer(compile(t), holding("update")), d), []byte(body)); code != http.StatusBadRequest {
+		if code, answer := postTo(t, h.ConditionsHandler(reviewer(schematest.Schema(t), holding("update")), d), []byte(body)); code != http.StatusBadRequest {
 			t.Errorf("%s: %d %s", name, code, answer)
 		}
 	}

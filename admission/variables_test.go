@@ -9,6 +9,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"github.com/fieldperm/fieldperm/schema"
+	"github.com/fieldperm/fieldperm/test/schematest"
 )
 
 // TestC2_ConditionsSeeThatAScaleIsZero: API servers leave the replicas of a Scale out if they are 0.
@@ -122,7 +123,7 @@ spec:
 				req.Kind = metav1.GroupVersionKind{Group: "example.com", Version: "v1", Kind: "Gizmo"}
 				req.Resource = metav1.GroupVersionResource{Group: "example.com", Version: "v1", Resource: "gizmos"}
 				req.OldObject.Raw, req.Object.Raw = object(before), object(c.after)
-				result, err := reviewer(compile(t, documents...), holding("update")).Review(t.Context(), Granular, req)
+				result, err := reviewer(schematest.Schema(t, documents...), holding("update")).Review(t.Context(), Granular, req)
 				if err != nil || result.Allowed != c.want {
 					t.Errorf("%+v, %v", result, err)
 				}
@@ -176,7 +177,7 @@ func TestC2_ConditionsReadObjectsAsReadersDo(t *testing.T) {
 		req.OldObject.Raw = object(metadata, spec)
 		metadata, spec, _ = strings.Cut(after, "|")
 		req.Object.Raw = object(metadata, spec)
-		result, err := reviewer(compile(t, documents...), holding("update")).Review(t.Context(), Granular, req)
+		result, err := reviewer(schematest.Schema(t, documents...), holding("update")).Review(t.Context(), Granular, req)
 		if err != nil {
 			t.Fatal(err)
 		}

@@ -5,15 +5,12 @@ import (
 
 	runtimeschema "k8s.io/apimachinery/pkg/runtime/schema"
 
-	"github.com/fieldperm/fieldperm/schema/load"
+	"github.com/fieldperm/fieldperm/test/schematest"
 )
 
 // D7: an API server stores the generation of a new ConfigMap as the client sends it, and keeps it in updates.
 func TestD7_TheGenerationOfANewObjectIsTheClients(t *testing.T) {
-	s, errs := load.Offline(nil)
-	if len(errs) > 0 {
-		t.Fatal(errs)
-	}
+	s := schematest.Schema(t)
 	k, err := s.Kind(runtimeschema.GroupVersionKind{Version: "v1", Kind: "ConfigMap"})
 	if err != nil {
 		t.Fatal(err)

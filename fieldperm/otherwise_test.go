@@ -11,6 +11,7 @@ import (
 
 	"github.com/fieldperm/fieldperm/schema"
 	"github.com/fieldperm/fieldperm/schema/load"
+	"github.com/fieldperm/fieldperm/test/schematest"
 	"github.com/fieldperm/fieldperm/verbs"
 )
 
@@ -122,10 +123,7 @@ func TestD8_OwnersOfAFieldThatAnotherVersionRenames(t *testing.T) {
 
 // D8: in a lossy version an annotation may be a field. So a gain in an entry of that version is charged as the whole object.
 func TestD8_EntriesOfALossyVersionAreChargedAsTheObject(t *testing.T) {
-	compiled, errs := load.Offline(nil)
-	if len(errs) > 0 {
-		t.Fatal(errs)
-	}
+	compiled := schematest.Schema(t)
 	k, err := compiled.Kind(runtimeschema.GroupVersionKind{Group: "autoscaling", Version: "v2", Kind: "HorizontalPodAutoscaler"})
 	if err != nil {
 		t.Fatal(err)
@@ -261,10 +259,7 @@ func TestD8_OwnersInTheStatusOfAnotherVersion(t *testing.T) {
 
 // D8: a barrier that holds only for owners does not hold for values that a version may hide, nor for a new object with only a name.
 func TestD8_C3_BarriersForOwnersOnlyHideNoValues(t *testing.T) {
-	compiled, errs := load.Offline(nil)
-	if len(errs) > 0 {
-		t.Fatal(errs)
-	}
+	compiled := schematest.Schema(t)
 	hpa, err := compiled.Kind(runtimeschema.GroupVersionKind{Group: "autoscaling", Version: "v1", Kind: "HorizontalPodAutoscaler"})
 	if err != nil {
 		t.Fatal(err)

@@ -8,15 +8,12 @@ import (
 	runtimeschema "k8s.io/apimachinery/pkg/runtime/schema"
 
 	"github.com/fieldperm/fieldperm/schema"
-	"github.com/fieldperm/fieldperm/schema/load"
+	"github.com/fieldperm/fieldperm/test/schematest"
 )
 
 // D8: a write of a Scale changes owners that the webhook does not see, also if the write changes nothing.
 func TestD8_AWriteOfAScaleChangesTheOwnersOfTheReplicas(t *testing.T) {
-	compiled, errs := load.Offline(nil)
-	if len(errs) > 0 {
-		t.Fatal(errs)
-	}
+	compiled := schematest.Schema(t)
 	k, err := compiled.KindFor(runtimeschema.GroupVersionKind{Group: "autoscaling", Version: "v1", Kind: "Scale"}, schema.ResourceRef{Group: "apps", Version: "v1", Resource: "deployments", Subresource: "scale"})
 	if err != nil {
 		t.Fatal(err)

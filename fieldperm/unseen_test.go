@@ -12,7 +12,7 @@ import (
 	runtimeschema "k8s.io/apimachinery/pkg/runtime/schema"
 
 	"github.com/fieldperm/fieldperm/schema"
-	"github.com/fieldperm/fieldperm/schema/load"
+	"github.com/fieldperm/fieldperm/test/schematest"
 	"github.com/fieldperm/fieldperm/verbs"
 )
 
@@ -20,10 +20,7 @@ var random = regexp.MustCompile(", [A-Z2-7]{26}>")
 
 // D10: what the API server stores beyond the JSON of the review is charged where the review shows a sign of it.
 func TestD10_ContentsThatJSONDoesNotShow(t *testing.T) {
-	compiled, errs := load.Offline(nil)
-	if len(errs) > 0 {
-		t.Fatal(errs)
-	}
+	compiled := schematest.Schema(t)
 	image, err := verbs.Parse("granular:image")
 	if err != nil {
 		t.Fatal(err)
@@ -101,10 +98,7 @@ func TestD10_ContentsThatJSONDoesNotShow(t *testing.T) {
 
 // D10: an object of such bytes does not take many times its memory.
 func TestD10_ManyBytesThatAreNotUTF8(t *testing.T) {
-	compiled, errs := load.Offline(nil)
-	if len(errs) > 0 {
-		t.Fatal(errs)
-	}
+	compiled := schematest.Schema(t)
 	kind, err := compiled.Kind(runtimeschema.GroupVersionKind{Version: "v1", Kind: "ConfigMap"})
 	if err != nil {
 		t.Fatal(err)

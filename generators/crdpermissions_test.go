@@ -11,6 +11,7 @@ import (
 	"github.com/fieldperm/fieldperm/schema"
 	"github.com/fieldperm/fieldperm/schema/fieldpath"
 	"github.com/fieldperm/fieldperm/schema/load"
+	"github.com/fieldperm/fieldperm/test/schematest"
 )
 
 // TestC2_PermissionsOfASplitDefinitionLiftNoBarrierOfAnAdministrator: the objects of a cluster count in the order of their names.
@@ -43,7 +44,7 @@ func TestC2_PermissionsOfASplitDefinitionLiftNoBarrierOfAnAdministrator(t *testi
 		more, faults := load.Decode(nameOf(t, object), []byte(object))
 		documents, errs = documents.Append(more), append(errs, faults...)
 	}
-	documents.Permissions = append(catalogue(t), documents.Permissions...)
+	documents.Permissions = append(schematest.Documents(t).Permissions, documents.Permissions...)
 	compiled, faults := schema.Compile(documents)
 	if errs = append(errs, faults...); len(errs) > 0 {
 		t.Fatal(errs)

@@ -5,23 +5,11 @@ import (
 	"testing"
 
 	"github.com/fieldperm/fieldperm/schema"
-	"github.com/fieldperm/fieldperm/schema/load"
+	"github.com/fieldperm/fieldperm/test/schematest"
 )
 
 func TestPowers_PageHasEveryPower(t *testing.T) {
-	builtIn, err := load.BuiltIn()
-	if err != nil {
-		t.Fatal(err)
-	}
-	catalogue, err := load.Catalogue(false)
-	if err != nil {
-		t.Fatal(err)
-	}
-	documents := schema.Documents{Topologies: []schema.Topology{builtIn}, Permissions: catalogue}
-	compiled, errs := schema.Compile(documents)
-	for _, err := range errs {
-		t.Error(err)
-	}
+	documents, compiled := schematest.Documents(t), schematest.Schema(t)
 	page, err := Powers([]byte("before\n"+powersBegin+"old\n"+powersEnd+"between\n"+apartBegin+"old\n"+apartEnd+"after\n"), compiled, documents)
 	if err != nil {
 		t.Fatal(err)

@@ -12,34 +12,13 @@ import (
 	"github.com/fieldperm/fieldperm/schema"
 	"github.com/fieldperm/fieldperm/schema/fieldpath"
 	"github.com/fieldperm/fieldperm/schema/load"
+	"github.com/fieldperm/fieldperm/test/schematest"
 )
 
 // refdocs compiles documents and writes their reference.
 func refdocs(t *testing.T, documents schema.Documents) []File {
 	t.Helper()
-	compiled, errs := schema.Compile(documents)
-	if len(errs) > 0 {
-		t.Fatal(errs)
-	}
-	return Refdocs(compiled, documents, RefdocsOptions{})
-}
-
-func catalogue(t *testing.T) []schema.PermissionDocument {
-	t.Helper()
-	documents, err := load.Catalogue(false)
-	if err != nil {
-		t.Fatal(err)
-	}
-	return documents
-}
-
-func builtIn(t *testing.T) schema.Documents {
-	t.Helper()
-	topology, err := load.BuiltIn()
-	if err != nil {
-		t.Fatal(err)
-	}
-	return schema.Documents{Topologies: []schema.Topology{topology}, Permissions: catalogue(t)}
+	return Refdocs(schematest.Compile(t, documents), documents, RefdocsOptions{})
 }
 
 func TestRefdocs_Golden(t *testing.T) {
@@ -47,7 +26,7 @@ func TestRefdocs_Golden(t *testing.T) {
 	if len(errs) > 0 {
 		t.Fatal(errs)
 	}
-	every := slices.DeleteFunc(catalogue(t), func(d schema.PermissionDocument) bool { return d.Kind != "*" })
+	every := slices.DeleteFunc(schematest.Documents(t).Permissions, func(d schema.PermissionDocument) bool { return d.Kind != "*" })
 	documents.Permissions = append(every, documents.Permissions...)
 	golden(t, filepath.Join("testdata", "refdocs", "out"), refdocs(t, documents))
 }
@@ -61,7 +40,7 @@ func TestRefdocs_WithoutKinds(t *testing.T) {
 }
 
 func TestRefdocs_IsDeterministic(t *testing.T) {
-	documents := builtIn(t)
+	documents := schematest.Documents(t)
 	first := refdocs(t, documents)
 	for range 3 {
 		for i, again := range refdocs(t, documents) {
@@ -74,11 +53,7 @@ func TestRefdocs_IsDeterministic(t *testing.T) {
 
 // Every verb of the compiled schema is on both pages, and no other.
 func TestRefdocs_IsComplete(t *testing.T) {
-	documents := builtIn(t)
-	compiled, errs := schema.Compile(documents)
-	if len(errs) > 0 {
-		t.Fatal(errs)
-	}
+	documents, compiled := schematest.Documents(t), schematest.Schema(t)
 	want := map[string]bool{}
 	for _, k := range compiled.Kinds() {
 		k.Walk(func(_ fieldpath.Pattern, n *schema.Node) {
@@ -113,8 +88,7 @@ func TestRefdocs_IsComplete(t *testing.T) {
 
 // A reference leads to a part that is written out, below a heading that exists once.
 func TestRefdocs_ReferencesLead(t *testing.T) {
-	documents := builtIn(t)
-	compiled, _ := schema.Compile(documents)
+	documents, compiled := schematest.Documents(t), schematest.Schema(t)
 	for _, k := range newReference(compiled, documents.Permissions, nil).kinds {
 		for i := range k.rows {
 			like := k.rows[i].like
@@ -149,11 +123,8 @@ func TestRefdocs_HasTheKeysOfOpenAPI(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	documents := schema.Documents{Topologies: []schema.Topology{topology}, Permissions: catalogue(t), Traced: true}
-	compiled, errs := schema.Compile(documents)
-	if len(errs) > 0 {
-		t.Fatal(errs)
-	}
+	documents := schema.Documents{Topologies: []schema.Topology{topology}, Permissions: schematest.Documents(t).Permissions, Traced: true}
+	compiled := schematest.Compile(t, documents)
 	files := Refdocs(compiled, documents, RefdocsOptions{})
 	keys := 0
 	for _, k := range compiled.Kinds() {

@@ -8,7 +8,7 @@ import (
 	runtimeschema "k8s.io/apimachinery/pkg/runtime/schema"
 
 	"github.com/fieldperm/fieldperm/schema"
-	"github.com/fieldperm/fieldperm/schema/load"
+	"github.com/fieldperm/fieldperm/test/schematest"
 )
 
 // BenchmarkBarriers finds the barriers of UncoveredPermissionSets for one change of a Deployment, whose objects have 8 KiB each:
@@ -31,25 +31,15 @@ func BenchmarkBarriers(b *testing.B) {
 		{"object", deployments, label},
 	} {
 		b.Run(c.name, func(b *testing.B) {
-			docs, err := builtIn()
-			if err != nil {
-				b.Fatal(err)
-			}
+			docs := schematest.Documents(b)
 			for i := range 32 {
 				conditions := c.conditions
 				if conditions != "" {
 					conditions = fmt.Sprintf(conditions, i)
 				}
-				more, errs := load.Decode(fmt.Sprintf("set %d", i), []byte(setOf("'granular:metadata', 'granular:labels'", c.resources, conditions)))
-				if len(errs) > 0 {
-					b.Fatal(errs)
-				}
-				docs = docs.Append(more)
+				docs = docs.Append(schematest.Decode(b, fmt.Sprintf("set %d", i), setOf("'granular:metadata', 'granular:labels'", c.resources, conditions)))
 			}
-			s, errs := schema.Compile(docs)
-			if len(errs) > 0 {
-				b.Fatal(errs)
-			}
+			s := schematest.Compile(b, docs)
 			ref := schema.ResourceRef{Group: "apps", Version: "v1", Resource: "deployments"}
 			request := deploymentRequest(b)
 			b.ReportAllocs()

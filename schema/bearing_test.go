@@ -6,44 +6,26 @@ import (
 	"fmt"
 	"slices"
 	"strings"
-	"sync"
 	"testing"
 
 	runtimeschema "k8s.io/apimachinery/pkg/runtime/schema"
 
 	"github.com/fieldperm/fieldperm/schema"
 	"github.com/fieldperm/fieldperm/schema/load"
+	"github.com/fieldperm/fieldperm/test/schematest"
 )
-
-// builtIn are the built-in kinds with the catalogue.
-var builtIn = sync.OnceValues(func() (schema.Documents, error) {
-	topology, err1 := load.BuiltIn()
-	catalogue, err2 := load.Catalogue(false)
-	return schema.Documents{Topologies: []schema.Topology{topology}, Permissions: catalogue}, errors.Join(err1, err2)
-})
 
 func compileWith(t *testing.T, documents ...string) (*schema.Schema, []error) {
 	t.Helper()
-	docs, err := builtIn()
-	if err != nil {
-		t.Fatal(err)
-	}
-	for i, document := range documents {
-		more, errs := load.Decode(fmt.Sprintf("doc%d", i), []byte(document))
-		if len(errs) > 0 {
-			t.Fatal(errs)
-		}
-		docs = docs.Append(more)
-	}
-	return schema.Compile(docs)
+	return schema.Compile(schematest.Documents(t, documents...))
 }
 
 func setOf(verbs, resources, conditions string) string {
-	return "apiVersion: fieldperm.dev/v1alpha1\nkind: UncoveredPermissionSet\nmetadata: {name: x}\nspec: {uncoveredPermissions: [" + verbs + "], resources: [" + resources + "], matchConditions: [" + conditions + "]}\n"
+	return schematest.UncoveredSet("x", "{uncoveredPermissions: ["+verbs+"], resources: ["+resources+"], matchConditions: ["+conditions+"]}")
 }
 
 func schemaOf(group, kind, entries string) string {
-	return "apiVersion: fieldperm.dev/v1alpha1\nkind: PermissionSchema\nmetadata: {name: x}\nspec: {group: '" + group + "', kind: " + kind + ", permissions: [" + entries + "]}\n"
+	return schematest.PermissionSchema("x", group, kind, entries)
 }
 
 const deployments = "{apiGroups: [apps], resources: [deployments]}"

@@ -11,7 +11,7 @@ import (
 	runtimeschema "k8s.io/apimachinery/pkg/runtime/schema"
 
 	"github.com/fieldperm/fieldperm/schema"
-	"github.com/fieldperm/fieldperm/schema/load"
+	"github.com/fieldperm/fieldperm/test/schematest"
 	"github.com/fieldperm/fieldperm/verbs"
 )
 
@@ -21,23 +21,7 @@ const onLabel = `{name: onLabel, expression: "object.?metadata.labels[?'env'].or
 // compileFew is compileWith for only the kinds of these tests.
 func compileFew(t *testing.T, documents ...string) (*schema.Schema, []error) {
 	t.Helper()
-	docs, err := builtIn()
-	if err != nil {
-		t.Fatal(err)
-	}
-	few := docs.Topologies[0]
-	few.Kinds = maps.Clone(few.Kinds)
-	maps.DeleteFunc(few.Kinds, func(gvk runtimeschema.GroupVersionKind, _ string) bool {
-		return !slices.Contains([]string{"Deployment", "Scale", "Pod", "Binding", "Eviction", "ServiceAccount", "TokenRequest", "Event", "HorizontalPodAutoscaler"}, gvk.Kind)
-	})
-	docs.Topologies = []schema.Topology{few}
-	for i, document := range documents {
-		more, errs := load.Decode(fmt.Sprintf("doc%d", i), []byte(document))
-		if len(errs) > 0 {
-			t.Fatal(errs)
-		}
-		docs = docs.Append(more)
-	}
+	docs := schematest.Only(schematest.Documents(t, documents...), "Deployment", "Scale", "Pod", "Binding", "Eviction", "ServiceAccount", "TokenRequest", "Event", "HorizontalPodAutoscaler")
 	// The catalogue's entries for other kinds do not apply here.
 	s, errs := schema.Compile(docs)
 	return s, slices.DeleteFunc(errs, func(err error) bool { return !strings.HasPrefix(err.Error(), "doc") })

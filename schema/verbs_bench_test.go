@@ -6,24 +6,18 @@ import (
 	"testing"
 
 	"github.com/fieldperm/fieldperm/schema"
-	"github.com/fieldperm/fieldperm/schema/load"
+	"github.com/fieldperm/fieldperm/test/schematest"
 )
 
 // BenchmarkCompileSetOnPods compiles the built-in kinds with a set of 256 verbs about Pods: labels, images and all verbs that Pods have.
 // none is the same without the set.
 func BenchmarkCompileSetOnPods(b *testing.B) {
-	docs, err := builtIn()
-	if err != nil {
-		b.Fatal(err)
-	}
+	docs := schematest.Documents(b)
 	var texts []string
 	for i := range 128 {
 		texts = append(texts, fmt.Sprintf("'granular:label(example%d.com)', 'granular:image(c%d)'", i, i))
 	}
-	set, errs := load.Decode("set", []byte(setOf(strings.Join(texts, ", "), "{apiGroups: [''], resources: [pods]}", "")))
-	if len(errs) > 0 {
-		b.Fatal(errs)
-	}
+	set := schematest.Decode(b, "set", setOf(strings.Join(texts, ", "), "{apiGroups: [''], resources: [pods]}", ""))
 	for _, c := range []struct {
 		name string
 		docs schema.Documents

@@ -9,6 +9,7 @@ import (
 
 	"github.com/fieldperm/fieldperm/schema"
 	"github.com/fieldperm/fieldperm/schema/load"
+	"github.com/fieldperm/fieldperm/test/schematest"
 )
 
 var update = flag.Bool("update", false, "rewrite the golden files")
@@ -19,15 +20,7 @@ func compiled(t *testing.T) *schema.Schema {
 	if len(errs) > 0 {
 		t.Fatal(errs)
 	}
-	catalogue, err := load.Catalogue(false)
-	if err != nil {
-		t.Fatal(err)
-	}
-	out, errs := schema.Compile(schema.Documents{Permissions: catalogue, Traced: true}.Append(documents))
-	if len(errs) > 0 {
-		t.Fatal(errs)
-	}
-	return out
+	return schematest.Compile(t, schema.Documents{Permissions: schematest.Documents(t).Permissions, Traced: true}.Append(documents))
 }
 
 // TestFiles_Golden: each verb of the definition is in the configuration and the template, with its parameter and its barriers, and no verb of

@@ -11,42 +11,21 @@ import (
 	"github.com/fieldperm/fieldperm/api/v1alpha1"
 	"github.com/fieldperm/fieldperm/schema"
 	"github.com/fieldperm/fieldperm/schema/load"
+	"github.com/fieldperm/fieldperm/test/schematest"
 )
 
 // compile compiles the built-in kinds and documents.
 func compile(t *testing.T, documents ...string) (*schema.Schema, []schema.UncoveredDocument) {
 	t.Helper()
-	topology, err := load.BuiltIn()
-	if err != nil {
-		t.Fatal(err)
-	}
-	catalogue, err := load.Catalogue(false)
-	if err != nil {
-		t.Fatal(err)
-	}
-	docs := schema.Documents{Topologies: []schema.Topology{topology}, Permissions: catalogue}
-	for _, document := range documents {
-		more, errs := load.Decode("test", []byte(document))
-		if len(errs) > 0 {
-			t.Fatal(errs)
-		}
-		docs = docs.Append(more)
-	}
-	compiled, errs := schema.Compile(docs)
-	if len(errs) > 0 {
-		t.Fatal(errs)
-	}
-	return compiled, docs.Uncovered
+	docs := schematest.Documents(t, documents...)
+	return schematest.Compile(t, docs), docs.Uncovered
 }
 
 func permissionSchema(group, kind, path, verb, barrier string) string {
-	return "apiVersion: fieldperm.dev/v1alpha1\nkind: PermissionSchema\nmetadata: {name: x}\nspec: {group: '" + group + "', kind: " + kind +
-		", permissions: [{path: " + path + ", verb: " + verb + ", " + barrier + "}]}\n"
+	return schematest.PermissionSchema("x", group, kind, "{path: "+path+", verb: "+verb+", "+barrier+"}")
 }
 
-func uncoveredSet(spec string) string {
-	return "apiVersion: fieldperm.dev/v1alpha1\nkind: UncoveredPermissionSet\nmetadata: {name: x}\nspec: " + spec + "\n"
-}
+func uncoveredSet(spec string) string { return schematest.UncoveredSet("x", spec) }
 
 // templates are the rules of what Pods are made from (C8).
 func templates() []string {

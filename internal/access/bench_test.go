@@ -10,6 +10,7 @@ import (
 
 	"github.com/fieldperm/fieldperm/internal/rbac"
 	"github.com/fieldperm/fieldperm/schema"
+	"github.com/fieldperm/fieldperm/test/schematest"
 )
 
 // many returns Roles with a binding to a user each, in namespaces of ten Roles. A third of the users have update, and a third the verb of one image.
@@ -31,7 +32,7 @@ func many(n int) rbac.Grants {
 
 // BenchmarkOf asks about all fields of Deployments in all namespaces, as who-can does without --field.
 func BenchmarkOf(b *testing.B) {
-	root := place(b, compile(b, ""), runtimeschema.GroupVersionKind{Group: "apps", Version: "v1", Kind: "Deployment"}, schema.ResourceRef{Group: "apps", Version: "v1", Resource: "deployments"}, "")
+	root := place(b, schematest.Traced(b), runtimeschema.GroupVersionKind{Group: "apps", Version: "v1", Kind: "Deployment"}, schema.ResourceRef{Group: "apps", Version: "v1", Resource: "deployments"}, "")
 	for _, n := range []int{100, 1000, 10_000} {
 		grants := many(n)
 		b.Run(fmt.Sprint(n), func(b *testing.B) {

@@ -4,8 +4,6 @@ import (
 	"context"
 	"fmt"
 	"math/rand/v2"
-	"os"
-	"path/filepath"
 	"slices"
 	"strings"
 	"testing"
@@ -23,8 +21,8 @@ import (
 	"github.com/fieldperm/fieldperm/fieldperm"
 	"github.com/fieldperm/fieldperm/internal/fieldtree"
 	"github.com/fieldperm/fieldperm/internal/rbac"
-	"github.com/fieldperm/fieldperm/internal/sources"
 	"github.com/fieldperm/fieldperm/schema"
+	"github.com/fieldperm/fieldperm/test/schematest"
 	"github.com/fieldperm/fieldperm/verbs"
 
 	"sigs.k8s.io/yaml"
@@ -145,19 +143,6 @@ func must(t testing.TB, err error) {
 	if err != nil {
 		t.Fatal(err)
 	}
-}
-
-// compile returns a schema with the built-in kinds and documents.
-func compile(t testing.TB, text string) *schema.Schema {
-	t.Helper()
-	file := filepath.Join(t.TempDir(), "documents.yaml")
-	must(t, os.WriteFile(file, []byte(text), 0o600))
-	_, compiled, unmatched, err := sources.TracedFiles([]string{file})
-	must(t, err)
-	if len(unmatched) > 0 {
-		t.Fatal(unmatched)
-	}
-	return compiled
 }
 
 // place returns the place of a path in a kind that is written through a resource.
@@ -304,7 +289,7 @@ func isBound(g *rbac.Grants, member *rbacv1.Subject) bool {
 // request of each subject that changes the field, verb by verb. A way without a condition is an Allow whatever the conditions of barriers are, a
 // way with one is an Allow at times, and a subject without a row is never allowed.
 func TestC1C2_RowsAreTheDecisionsOnRequests(t *testing.T) {
-	plain := compile(t, "")
+	plain := schematest.Traced(t)
 	compiledOf, placeOf := map[string]*schema.Schema{"": plain}, map[string]*fieldtree.Place{}
 	at := func(s *sample, sets string) *fieldtree.Place {
 		key := s.resource + s.subresource + s.path + sets
@@ -323,7 +308,7 @@ func TestC1C2_RowsAreTheDecisionsOnRequests(t *testing.T) {
 		// A schema takes longer to compile than all decisions, so that there are few of each sample.
 		sets := (&drawn{Rand: rand.New(rand.NewPCG(seed/uint64(len(all))%7, 5)), sample: s}).sets(chain)
 		if compiledOf[sets] == nil {
-			compiledOf[sets] = compile(t, sets)
+			compiledOf[sets] = schematest.Traced(t, sets)
 		}
 		compiled := compiledOf[sets]
 		d.verbs = append(slices.Clone(chain), s.verb, s.verb, "update", "patch", "granular", "granular", "granular", "*", "Update", "granular:image(other)", "granular:label(other)", "get")

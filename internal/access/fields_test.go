@@ -11,12 +11,13 @@ import (
 	"github.com/fieldperm/fieldperm/internal/page"
 	"github.com/fieldperm/fieldperm/internal/rbac"
 	"github.com/fieldperm/fieldperm/schema"
+	"github.com/fieldperm/fieldperm/test/schematest"
 )
 
 // The answer about all fields is, for each field, the answer about that field. No rule names the verb of the last policy.
 func TestC1K5_AllFieldsHaveTheAnswerOfEachField(t *testing.T) {
 	t.Parallel()
-	compiled := compile(t, "# A set.\n{apiVersion: fieldperm.dev/v1alpha1, kind: UncoveredPermissionSet, metadata: {name: web}, spec: {uncoveredPermissions: ['granular:image(web)', 'granular:strategy'], resources: [{apiGroups: [apps], resources: [deployments]}]}}")
+	compiled := schematest.Traced(t, schematest.UncoveredSet("web", "{uncoveredPermissions: ['granular:image(web)', 'granular:strategy'], resources: [{apiGroups: [apps], resources: [deployments]}]}"))
 	root := place(t, compiled, runtimeschema.GroupVersionKind{Group: "apps", Version: "v1", Kind: "Deployment"}, schema.ResourceRef{Group: "apps", Version: "v1", Resource: "deployments"}, "")
 	var g rbac.Grants
 	grant(&g, "ann", "shop", nil, "update")

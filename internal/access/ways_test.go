@@ -11,6 +11,7 @@ import (
 
 	"github.com/fieldperm/fieldperm/internal/rbac"
 	"github.com/fieldperm/fieldperm/schema"
+	"github.com/fieldperm/fieldperm/test/schematest"
 )
 
 // given are policies about each verb, whatever the user.
@@ -74,7 +75,7 @@ func whoCan(t *testing.T, g *rbac.Grants, policies Policies, w *Write, compiled 
 
 func TestK5_PoliciesAllowAndTakeAway(t *testing.T) {
 	t.Parallel()
-	compiled := compile(t, "")
+	compiled := schematest.Traced(t)
 	var g rbac.Grants
 	grant(&g, "eve", "", nil, "update")
 	grant(&g, "bob", "", nil, "granular", "granular:scale")
@@ -117,7 +118,7 @@ func TestK5_PoliciesAllowAndTakeAway(t *testing.T) {
 // On the floor no Deny reaches a user whose role has the generic permission.
 func TestW4_ADenyOnTheFloorIsForGranularUsers(t *testing.T) {
 	t.Parallel()
-	compiled := compile(t, "")
+	compiled := schematest.Traced(t)
 	var g rbac.Grants
 	grant(&g, "eve", "", nil, "update")
 	grant(&g, "bob", "", nil, "granular", "granular:scale")
@@ -136,7 +137,7 @@ func TestW4_ADenyOnTheFloorIsForGranularUsers(t *testing.T) {
 
 func TestC6_MarkerAndTheOtherGenericVerb(t *testing.T) {
 	t.Parallel()
-	compiled := compile(t, "")
+	compiled := schematest.Traced(t)
 	var g rbac.Grants
 	grant(&g, "ann", "", nil, "patch")
 	grant(&g, "bob", "", nil, "patch", "granular")
@@ -147,7 +148,7 @@ func TestC6_MarkerAndTheOtherGenericVerb(t *testing.T) {
 
 func TestRBAC_NamesAndNamespacesAreConditions(t *testing.T) {
 	t.Parallel()
-	compiled := compile(t, "")
+	compiled := schematest.Traced(t)
 	var g rbac.Grants
 	grant(&g, "ann", "", []string{"web", "api"}, "update")
 	grant(&g, "bob", "shop", nil, "granular")
@@ -172,7 +173,7 @@ func TestRBAC_NamesAndNamespacesAreConditions(t *testing.T) {
 
 func TestC2_ValueOfAParameter(t *testing.T) {
 	t.Parallel()
-	compiled := compile(t, "# A set.\n{apiVersion: fieldperm.dev/v1alpha1, kind: UncoveredPermissionSet, metadata: {name: web}, spec: {uncoveredPermissions: ['granular:image(web)'], resources: [{apiGroups: [apps], resources: [deployments]}]}}")
+	compiled := schematest.Traced(t, schematest.UncoveredSet("web", "{uncoveredPermissions: ['granular:image(web)'], resources: [{apiGroups: [apps], resources: [deployments]}]}"))
 	var g rbac.Grants
 	grant(&g, "ann", "", nil, "granular", "granular:image(web)")
 	grant(&g, "bob", "", nil, "update")
@@ -189,7 +190,7 @@ func TestC2_ValueOfAParameter(t *testing.T) {
 // Without the marker's effect, on the floor and without fieldperm, only the generic permission counts, and barriers do not hold for it.
 func TestA2W4_WhereTheMarkerAndBarriersDoNotCount(t *testing.T) {
 	t.Parallel()
-	compiled := compile(t, "# A set.\n{apiVersion: fieldperm.dev/v1alpha1, kind: UncoveredPermissionSet, metadata: {name: all}, spec: {uncoveredPermissions: ['granular:scale'], resources: [{apiGroups: [apps], resources: [deployments]}]}}")
+	compiled := schematest.Traced(t, schematest.UncoveredSet("all", "{uncoveredPermissions: ['granular:scale'], resources: [{apiGroups: [apps], resources: [deployments]}]}"))
 	var g rbac.Grants
 	grant(&g, "ann", "", nil, "granular", "granular:scale")
 	grant(&g, "bob", "", nil, "update")
@@ -211,7 +212,7 @@ func TestA2W4_WhereTheMarkerAndBarriersDoNotCount(t *testing.T) {
 // A new object has no name before admission, so that a rule for some names lets it in only beside another verb.
 func TestC5_APOSTHasNoNameInTheAuthorizationPhase(t *testing.T) {
 	t.Parallel()
-	compiled := compile(t, "")
+	compiled := schematest.Traced(t)
 	var g rbac.Grants
 	grant(&g, "ann", "", []string{"web"}, "create")
 	grant(&g, "bob", "", []string{"web"}, "granular", "granular:*")
@@ -250,7 +251,7 @@ func TestC1_SubjectsAreInTheGroupsOfEverySuchUser(t *testing.T) {
 // TestD4_APartOfAnAtomicValueNeedsTheVerbOfTheWhole, so that the verb of the part alone is no way.
 func TestD4_APartOfAnAtomicValueNeedsTheVerbOfTheWhole(t *testing.T) {
 	t.Parallel()
-	compiled := compile(t, "")
+	compiled := schematest.Traced(t)
 	var g rbac.Grants
 	grant(&g, "block", "", nil, "granular", "granular:deletionBlock")
 	grant(&g, "own", "", nil, "granular", "granular:ownerReferences")

@@ -13,81 +13,41 @@ import (
 	"github.com/fieldperm/fieldperm/fieldperm"
 	"github.com/fieldperm/fieldperm/internal/fieldtree"
 	"github.com/fieldperm/fieldperm/schema"
-	"github.com/fieldperm/fieldperm/schema/load"
+	"github.com/fieldperm/fieldperm/test/schematest"
 	"github.com/fieldperm/fieldperm/verbs"
 )
 
 // widgets is a custom resource with barriers, a verb that stands apart, and a parameter. The set named always is a barrier for one engine; the
 // other has a condition.
-const widgets = `
-apiVersion: apiextensions.k8s.io/v1
-kind: CustomResourceDefinition
-metadata:
-  name: widgets.example.com
-  annotations:
-    fieldperm.dev/permission-verbs: |
-      {"v1": [
-        {"path": ".spec", "verb": "specification"},
-        {"path": ".spec.parts", "verb": "example.com/parts"},
-        {"path": ".spec.parts[*].name", "parameterSource": "partName"},
-        {"path": ".spec.parts[*]", "verb": "example.com/part", "parameterizedBy": "partName"},
-        {"path": ".spec.parts[*].weight", "verb": "example.com/weight", "parameterizedBy": "partName"},
-        {"path": ".spec.size", "verb": "example.com/size", "excludedWhen": "self > 9"},
-        {"path": ".spec.colour", "verb": "example.com/colour", "excluded": true},
-        {"path": ".spec.plain", "verb": "example.com/plain"},
-        {"path": ".spec.point", "verb": "example.com/point"},
-        {"path": ".spec.point.x", "verb": "example.com/x"},
-        {"path": ".spec.point.z", "verb": "example.com/z", "excluded": true},
-        {"path": ".spec.pairs", "verb": "example.com/pairs"},
-        {"path": ".spec.pairs[*].left", "verb": "example.com/left"}
-      ]}
-spec:
-  group: example.com
-  scope: Namespaced
-  names: {kind: Widget, plural: widgets}
-  versions:
-  - name: v1
-    served: true
-    storage: true
-    subresources: {status: {}}
-    schema:
-      openAPIV3Schema:
-        type: object
-        properties:
-          spec:
-            type: object
-            properties:
-              size: {type: integer}
-              colour: {type: string}
-              plain: {type: string}
-              other: {type: string}
-              point: {type: object, x-kubernetes-map-type: atomic, properties: {x: {type: integer}, z: {type: integer}}}
-              pairs: {type: array, items: {type: object, properties: {left: {type: integer}}}}
-              parts: {type: array, x-kubernetes-list-type: map, x-kubernetes-list-map-keys: [name], items: {type: object, required: [name], properties: {name: {type: string}, weight: {type: integer}}}}
----
-{apiVersion: fieldperm.dev/v1alpha1, kind: UncoveredPermissionSet, metadata: {name: always}, spec: {uncoveredPermissions: ['granular:example.com/weight(engine)'], resources: [{apiGroups: [example.com], resources: [widgets]}]}}
----
-{apiVersion: fieldperm.dev/v1alpha1, kind: UncoveredPermissionSet, metadata: {name: perhaps}, spec: {uncoveredPermissions: ['granular:example.com/plain'], resources: [{apiGroups: [example.com], resources: [widgets]}],
-  matchConditions: [{name: x, expression: 'request.userInfo.username == "alice"'}]}}
-`
-
-func compiled(t *testing.T) *schema.Schema {
-	t.Helper()
-	kinds, err := load.BuiltIn()
-	must(t, err)
-	catalogue, err := load.Catalogue(false)
-	must(t, err)
-	docs := schema.Documents{Topologies: []schema.Topology{kinds}, Permissions: catalogue, Traced: true}
-	more, errs := load.Decode("widgets.yaml", []byte(widgets))
-	if len(errs) > 0 {
-		t.Fatal(errs)
-	}
-	out, errs := schema.Compile(docs.Append(more))
-	if len(errs) > 0 {
-		t.Fatal(errs)
-	}
-	return out
-}
+var widgets = schematest.Definition{
+	Kind: "Widget",
+	Verbs: `[
+		{"path": ".spec", "verb": "specification"},
+		{"path": ".spec.parts", "verb": "example.com/parts"},
+		{"path": ".spec.parts[*].name", "parameterSource": "partName"},
+		{"path": ".spec.parts[*]", "verb": "example.com/part", "parameterizedBy": "partName"},
+		{"path": ".spec.parts[*].weight", "verb": "example.com/weight", "parameterizedBy": "partName"},
+		{"path": ".spec.size", "verb": "example.com/size", "excludedWhen": "self > 9"},
+		{"path": ".spec.colour", "verb": "example.com/colour", "excluded": true},
+		{"path": ".spec.plain", "verb": "example.com/plain"},
+		{"path": ".spec.point", "verb": "example.com/point"},
+		{"path": ".spec.point.x", "verb": "example.com/x"},
+		{"path": ".spec.point.z", "verb": "example.com/z", "excluded": true},
+		{"path": ".spec.pairs", "verb": "example.com/pairs"},
+		{"path": ".spec.pairs[*].left", "verb": "example.com/left"}
+	]`,
+	Properties: `spec: {type: object, properties: {
+		size: {type: integer},
+		colour: {type: string},
+		plain: {type: string},
+		other: {type: string},
+		point: {type: object, x-kubernetes-map-type: atomic, properties: {x: {type: integer}, z: {type: integer}}},
+		pairs: {type: array, items: {type: object, properties: {left: {type: integer}}}},
+		parts: {type: array, x-kubernetes-list-type: map, x-kubernetes-list-map-keys: [name], items: {type: object, required: [name], properties: {name: {type: string}, weight: {type: integer}}}}}}`,
+}.String() + "---\n" +
+	schematest.UncoveredSet("always", "{uncoveredPermissions: ['granular:example.com/weight(engine)'], resources: [{apiGroups: [example.com], resources: [widgets]}]}") + "---\n" +
+	schematest.UncoveredSet("perhaps", `{uncoveredPermissions: ['granular:example.com/plain'], resources: [{apiGroups: [example.com], resources: [widgets]}],
+		matchConditions: [{name: x, expression: 'request.userInfo.username == "alice"'}]}`)
 
 func must(t *testing.T, err error) {
 	t.Helper()
@@ -140,7 +100,7 @@ var drawnVerbs = []string{
 // TestC2_YesHoldsForEachValueAndNoForNone compares answers with the decisions of the core on values, with the barrier under a condition in force and
 // not in force.
 func TestC2_YesHoldsForEachValueAndNoForNone(t *testing.T) {
-	s := compiled(t)
+	s := schematest.Traced(t, widgets)
 	tree, err := fieldtree.Of(s, widgetKind, widgetRef)
 	must(t, err)
 	kind, err := s.KindFor(widgetKind, widgetRef)
@@ -227,7 +187,7 @@ func decided(t *testing.T, kind *schema.Kind, held *holder, verb string, takesMa
 
 // TestA5_TheAPIServerHasTheLastWord: a user with the marker is not let in while fieldperm is not installed or does not prove its enforcement.
 func TestA5_TheAPIServerHasTheLastWord(t *testing.T) {
-	s := compiled(t)
+	s := schematest.Traced(t, widgets)
 	tree, err := fieldtree.Of(s, widgetKind, widgetRef)
 	must(t, err)
 	p, err := tree.Find(".spec.other")
@@ -258,7 +218,7 @@ func TestA5_TheAPIServerHasTheLastWord(t *testing.T) {
 
 // TestD8_ABarrierForAnotherSubresourceHoldsForOwners and so nothing above it is certain.
 func TestD8_ABarrierForAnotherSubresourceHoldsForOwners(t *testing.T) {
-	s := compiled(t)
+	s := schematest.Traced(t, widgets)
 	tree, err := fieldtree.Of(s, widgetKind, widgetRef)
 	must(t, err)
 	size, err := verbs.Parse("granular:example.com/parts")
@@ -283,7 +243,7 @@ func TestD8_ABarrierForAnotherSubresourceHoldsForOwners(t *testing.T) {
 
 // TestW4_ADenyOnTheFloorIsNoCertainNo: it does not reach holders of the generic permission.
 func TestW4_ADenyOnTheFloorIsNoCertainNo(t *testing.T) {
-	tree, err := fieldtree.Of(compiled(t), widgetKind, widgetRef)
+	tree, err := fieldtree.Of(schematest.Traced(t, widgets), widgetKind, widgetRef)
 	must(t, err)
 	p, err := tree.Find(".spec.other")
 	must(t, err)
@@ -304,7 +264,7 @@ func TestW4_ADenyOnTheFloorIsNoCertainNo(t *testing.T) {
 
 // TestC2_AnAnswerSaysThatThereAreMoreDifferences: a reader takes the differences that an answer names for all of them.
 func TestC2_AnAnswerSaysThatThereAreMoreDifferences(t *testing.T) {
-	tree, err := fieldtree.Of(compiled(t), widgetKind, widgetRef)
+	tree, err := fieldtree.Of(schematest.Traced(t, widgets), widgetKind, widgetRef)
 	must(t, err)
 	spec, err := tree.Find(".spec")
 	must(t, err)

@@ -8,6 +8,7 @@ import (
 
 	"github.com/fieldperm/fieldperm/fieldperm"
 	"github.com/fieldperm/fieldperm/internal/fieldtree"
+	"github.com/fieldperm/fieldperm/test/schematest"
 )
 
 // engine is the only part of the object.
@@ -24,7 +25,7 @@ func engine(t *testing.T, tree *fieldtree.Kind) func(Located) []Located {
 }
 
 func TestListHasARowWhereTheAnswerChanges(t *testing.T) {
-	tree, err := fieldtree.Of(compiled(t), widgetKind, widgetRef)
+	tree, err := fieldtree.Of(schematest.Traced(t, widgets), widgetKind, widgetRef)
 	must(t, err)
 	for verbs, want := range map[string]string{
 		"":                                   "",
@@ -73,7 +74,7 @@ func (i interrupted) Authorize(ctx context.Context, verb string, generic bool) (
 }
 
 func TestAnInterruptLeavesTheRowsThatWereFound(t *testing.T) {
-	tree, err := fieldtree.Of(compiled(t), widgetKind, widgetRef)
+	tree, err := fieldtree.Of(schematest.Traced(t, widgets), widgetKind, widgetRef)
 	must(t, err)
 	ctx, cancel := context.WithCancel(t.Context())
 	of := interrupted{holding("granular", "granular:metadata"), "granular:example.com/colour", cancel}

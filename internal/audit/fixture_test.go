@@ -3,90 +3,38 @@ package audit
 import (
 	"context"
 	"strings"
-	"sync"
 	"testing"
 
 	rbacv1 "k8s.io/api/rbac/v1"
 	"sigs.k8s.io/yaml"
 
-	"github.com/fieldperm/fieldperm/schema"
-	"github.com/fieldperm/fieldperm/schema/load"
+	"github.com/fieldperm/fieldperm/test/schematest"
 )
 
 // documents are the barriers of the tests: a set on the images of Deployments and one on one container, a schema on a custom resource.
-const documents = `
-apiVersion: fieldperm.dev/v1alpha1
-kind: UncoveredPermissionSet
-metadata: {name: images}
-spec: {uncoveredPermissions: ["granular:image"], resources: [{apiGroups: [apps], resources: [deployments]}]}
----
-apiVersion: fieldperm.dev/v1alpha1
-kind: UncoveredPermissionSet
-metadata: {name: proxy}
-spec: {uncoveredPermissions: ["granular:image(proxy)"], resources: [{apiGroups: [apps], resources: [statefulsets]}]}
----
-apiVersion: fieldperm.dev/v1alpha1
-kind: UncoveredPermissionSet
-metadata: {name: tried}
-spec: {uncoveredPermissions: ["granular:image"], resources: [{apiGroups: [apps], resources: [daemonsets]}], validationActions: [Warn]}
----
-apiVersion: fieldperm.dev/v1alpha1
-kind: PermissionSchema
-metadata: {name: colours}
-spec: {group: example.com, kind: Gadget, permissions: [{path: .spec.colour, verb: example.com/colour, excluded: true}]}
-`
+var documents = strings.Join([]string{
+	schematest.UncoveredSet("images", `{uncoveredPermissions: ["granular:image"], resources: [{apiGroups: [apps], resources: [deployments]}]}`),
+	schematest.UncoveredSet("proxy", `{uncoveredPermissions: ["granular:image(proxy)"], resources: [{apiGroups: [apps], resources: [statefulsets]}]}`),
+	schematest.UncoveredSet("tried", `{uncoveredPermissions: ["granular:image"], resources: [{apiGroups: [apps], resources: [daemonsets]}], validationActions: [Warn]}`),
+	schematest.PermissionSchema("colours", "example.com", "Gadget", "{path: .spec.colour, verb: example.com/colour, excluded: true}"),
+}, "---\n")
 
-const definition = `
-apiVersion: apiextensions.k8s.io/v1
-kind: CustomResourceDefinition
-metadata: {name: gadgets.example.com}
-spec:
-  group: example.com
-  scope: Namespaced
-  names: {kind: Gadget, plural: gadgets}
-  versions:
-  - name: v1
-    served: true
-    storage: true
-    subresources: {status: {}}
-    schema: {openAPIV3Schema: {type: object, properties: {spec: {type: object, properties: {colour: {type: string}, replicas: {type: integer}}}, status: {type: object, properties: {n: {type: integer}}}}}}
-`
+var definition = schematest.Definition{
+	Kind: "Gadget", Subresources: "{status: {}}",
+	Properties: "spec: {type: object, properties: {colour: {type: string}, replicas: {type: integer}}}, status: {type: object, properties: {n: {type: integer}}}",
+}.String()
 
-// compile returns what a schema with the built-in kinds and documents says.
-func compile(t testing.TB, texts ...string) *Known {
+var known *Known
+
+// shared returns what a schema with the built-in kinds, the definition and the documents says, made once.
+func shared(t testing.TB) *Known {
 	t.Helper()
-	kinds, err := load.BuiltIn()
-	if err != nil {
-		t.Fatal(err)
+	if known == nil {
+		all := schematest.Documents(t, definition, documents)
+		known = NewKnown(schematest.Traced(t, definition, documents), &all)
 	}
-	catalogue, err := load.Catalogue(false)
-	if err != nil {
-		t.Fatal(err)
-	}
-	all := schema.Documents{Topologies: []schema.Topology{kinds}, Permissions: catalogue, Traced: true}
-	for _, text := range texts {
-		more, errs := load.Decode("documents.yaml", []byte(text))
-		if len(errs) > 0 {
-			t.Fatal(errs)
-		}
-		all = all.Append(more)
-	}
-	compiled, errs := schema.Compile(all)
-	if len(errs) > 0 {
-		t.Fatal(errs)
-	}
-	return NewKnown(compiled, &all)
+	return known
 }
-
-var shared = sync.OnceValue(func() func(testing.TB) *Known {
-	var known *Known
-	return func(t testing.TB) *Known {
-		if known == nil {
-			known = compile(t, definition, documents)
-		}
-		return known
-	}
-})
 
 // objectsOf reads RBAC objects: "kind/namespace/name" of short forms in YAML.
 func objectsOf(t testing.TB, text string) Source {
@@ -174,7 +122,7 @@ func auditText(t testing.TB, s *Scan, source Source) []string {
 	t.Helper()
 	var out []string
 	if s.Known == nil {
-		s.Known = shared()(t)
+		s.Known = shared(t)
 	}
 	if s.Many == 0 {
 		s.Many = DefaultMany

@@ -139,7 +139,7 @@ bindings: [` + sa("a", "shop") + `]`},
 // Barriers that no subject and every user passes.
 func TestBarrierRules(t *testing.T) {
 	const nobody = "warning barrier-without-holder UncoveredPermissionSet "
-	all := []string{nobody + "images spec.uncoveredPermissions[0]", nobody + "proxy spec.uncoveredPermissions[0]", "warning barrier-without-holder PermissionSchema documents.yaml#4 spec.permissions[0]"}
+	all := []string{nobody + "images spec.uncoveredPermissions[0]", nobody + "proxy spec.uncoveredPermissions[0]", "warning barrier-without-holder PermissionSchema doc1#4 spec.permissions[0]"}
 	role := func(resource, group, verb string) string {
 		return fmt.Sprintf("roles: [{name: a, rules: [{apiGroups: [%q], resources: [%q], verbs: [granular, update, %q]}]}]\n", group, resource, verb)
 	}
@@ -159,8 +159,8 @@ func TestBarrierRules(t *testing.T) {
 		"the verb of all for a barrier of 1": {objects: role("statefulsets", "apps", "granular:image") + holder},
 		"the verb of one":                    {objects: role("statefulsets", "apps", "granular:image(proxy)") + holder, passed: []string{"proxy"}},
 		"the verb of another one":            {objects: role("statefulsets", "apps", "granular:image(web)") + holder},
-		"a schema":                           {objects: role("gadgets", "example.com", "granular:example.com/colour") + holder, passed: []string{"documents"}},
-		"a wildcard":                         {objects: role("*", "*", "*") + holder, passed: []string{"images", "proxy", "documents"}, more: "warning wildcard-satisfies-barrier"},
+		"a schema":                           {objects: role("gadgets", "example.com", "granular:example.com/colour") + holder, passed: []string{"doc1"}},
+		"a wildcard":                         {objects: role("*", "*", "*") + holder, passed: []string{"images", "proxy", "doc1"}, more: "warning wildcard-satisfies-barrier"},
 		"only system:masters":                {objects: role("deployments", "apps", "granular:image") + `bindings: [{name: b, clusterRole: a, subjects: ["Group system:masters"]}]`},
 		"everybody":                          {objects: role("deployments", "apps", "granular:image") + `bindings: [{name: b, clusterRole: a, subjects: ["Group system:authenticated"]}]`, passed: []string{"images"}, more: "error barrier-held-by-everybody ClusterRoleBinding b subjects[0]"},
 		"of files it is a note":              {objects: "{}", files: true},
@@ -220,7 +220,7 @@ bindings: [{name: a, clusterRole: a, subjects: [ServiceAccount ops/bot]}]`)
 	refused := errors.New("forbidden")
 	source.RoleBindings = func(context.Context, func(*Binding) error) error { return refused }
 	var got []string
-	s := &Scan{Known: shared()(t), Many: DefaultMany, Report: func(f Finding) { got = append(got, f.Rule) }}
+	s := &Scan{Known: shared(t), Many: DefaultMany, Report: func(f Finding) { got = append(got, f.Rule) }}
 	missing, err := s.Run(t.Context(), source)
 	if err != nil || len(missing) != 1 || !errors.Is(missing[0].Err, refused) || !slices.Equal(got, []string{unknownVerb}) {
 		t.Errorf("%v, %v, %q", err, missing, got)
@@ -235,7 +235,7 @@ func TestScan_AnInterruptLeavesWhatWasFound(t *testing.T) {
 		roles = append(roles, &Role{Ref: Ref{Kind: clusterRoleKind, Namespace: "", Name: fmt.Sprint(i)}, Rules: []rbacv1.PolicyRule{{APIGroups: []string{"apps"}, Resources: []string{"deployments"}, Verbs: []string{"granluar"}}}})
 	}
 	found := 0
-	s := &Scan{Known: shared()(t), Many: DefaultMany, Report: func(Finding) {
+	s := &Scan{Known: shared(t), Many: DefaultMany, Report: func(Finding) {
 		if found++; found == 3 {
 			cancel()
 		}

@@ -101,7 +101,7 @@ func TestRolesRules(t *testing.T) {
 			take := func(f Finding) {
 				got, cures = append(got, string(f.Level)+" "+f.Rule+" "+f.Path), append(cures, f.Cure)
 			}
-			known := shared()(t)
+			known := shared(t)
 			(&reviewer{known: known, incomplete: c.less || c.files, files: c.files, report: take}).review(role)
 			s := &Scan{Known: known, Report: take}
 			s.wildcards(role, keepRole(role))

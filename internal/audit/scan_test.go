@@ -58,7 +58,7 @@ func heap() uint64 {
 
 // What is not about fieldperm is not kept: five times as many other objects take no more memory.
 func TestScan_MemoryDoesNotGrowWithOtherObjects(t *testing.T) {
-	known := shared()(t)
+	known := shared(t)
 	grown := func(n int) (int64, int) {
 		found := 0
 		s := &Scan{Known: known, Many: DefaultMany, Report: func(f Finding) {
@@ -91,7 +91,7 @@ func TestScan_MemoryDoesNotGrowWithOtherObjects(t *testing.T) {
 }
 
 func BenchmarkScan(b *testing.B) {
-	known := shared()(b)
+	known := shared(b)
 	for b.Loop() {
 		s := &Scan{Known: known, Many: DefaultMany, Report: func(Finding) {}}
 		if _, err := s.Run(b.Context(), pages(10_000)); err != nil {

@@ -13,6 +13,7 @@ import (
 	authorizationv1 "k8s.io/api/authorization/v1"
 
 	"github.com/fieldperm/fieldperm/fieldperm"
+	"github.com/fieldperm/fieldperm/test/fakeapi"
 )
 
 func decide(t *testing.T, c *Chain) (fieldperm.Decision, error) {
@@ -34,7 +35,7 @@ func TestKEP3221_P4_ADenialBehindAFailureIsAFailure(t *testing.T) {
 func TestP4_AReviewOfAChainThatFailedIsNoDenialAndIsNotCached(t *testing.T) {
 	failed := status(authorizationv1.SubjectAccessReviewStatus{EvaluationError: "granter: connection refused"})
 	api := newRemote(t, failed)
-	c, err := NewChain(t.Context(), Settings{Cluster: api.cluster(), TTL: time.Hour})
+	c, err := NewChain(t.Context(), Settings{Cluster: api.Config(), TTL: time.Hour})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -61,7 +62,7 @@ func TestP4_AReviewOfAChainThatFailedIsNoDenialAndIsNotCached(t *testing.T) {
 	}
 	// An explicit denial is a denial, even if an authorizer failed as well.
 	api = newRemote(t, status(authorizationv1.SubjectAccessReviewStatus{Denied: true, EvaluationError: "x"}))
-	if c, err = NewChain(t.Context(), Settings{Cluster: api.cluster()}); err != nil {
+	if c, err = NewChain(t.Context(), Settings{Cluster: api.Config()}); err != nil {
 		t.Fatal(err)
 	}
 	if d, err := decide(t, c); err != nil || d.Allowed || d.Denial == nil {
@@ -124,7 +125,7 @@ func TestP8_ARequestEndsWithItsLastWaiter(t *testing.T) {
 	g := newGate()
 	defer close(g.open)
 	api := newRemote(t, g.then(allow("")))
-	c, err := NewChain(t.Context(), Settings{Cluster: api.cluster()})
+	c, err := NewChain(t.Context(), Settings{Cluster: api.Config()})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -180,8 +181,8 @@ func TestKEP3221_ARotationDoesNotWaitForAnotherWebhook(t *testing.T) {
 	if d, err := decide(t, c); err == nil || d.Allowed {
 		t.Errorf("the new certificate is trusted before the file has its CA: %+v, %v", d, err)
 	}
-	rotated := &remote{Server: &httptest.Server{TLS: &tls.Config{Certificates: []tls.Certificate{pair}, MinVersion: tls.VersionTLS12}}}
-	p.write("a.ca", string(rotated.ca()))
+	rotated := &fakeapi.Server{Server: &httptest.Server{TLS: &tls.Config{Certificates: []tls.Certificate{pair}, MinVersion: tls.VersionTLS12}}}
+	p.write("a.ca", string(rotated.CA()))
 	until(t, "the rotated certificate is trusted", func() bool {
 		d, err := decide(t, c)
 		return err == nil && d.Allowed

@@ -36,7 +36,7 @@ func BenchmarkCheck(b *testing.B) {
 	check("default chain, cached", defaultOf(b, r).For(request()))
 	p.configure(rbacEntry, hook{name: "api"})
 	check("RBAC of 2000 bindings", p.chain(Settings{newRoles: manyBindings(b)}).For(request()))
-	check("RBAC of 2000 bindings has no opinion, then cached", p.chain(Settings{newRoles: manyBindings(b), Cluster: r.cluster()}).For(by("stranger", "team")))
+	check("RBAC of 2000 bindings has no opinion, then cached", p.chain(Settings{newRoles: manyBindings(b), Cluster: r.Config()}).For(by("stranger", "team")))
 	check("system:masters", p.chain(Settings{newRoles: manyBindings(b)}).For(by("root", "system:masters")))
 	h.more = keepNone
 	p.configure(h)
@@ -53,7 +53,7 @@ func BenchmarkReview(b *testing.B) {
 	p.configure(rbacEntry, hook{name: "api"})
 	for name, chain := range map[string]*Chain{
 		"default chain":    defaultOf(b, r),
-		"RBAC and cluster": p.chain(Settings{newRoles: manyBindings(b), Cluster: r.cluster()}),
+		"RBAC and cluster": p.chain(Settings{newRoles: manyBindings(b), Cluster: r.Config()}),
 	} {
 		b.Run(name, func(b *testing.B) {
 			req := by("system:serviceaccount:shop:deployer", "system:serviceaccounts", "system:serviceaccounts:shop", "system:authenticated")
@@ -88,7 +88,7 @@ func BenchmarkCheckParallel(b *testing.B) {
 // defaultOf returns the default chain in front of a stand-in for a kube-apiserver.
 func defaultOf(b *testing.B, r *remote) *Chain {
 	b.Helper()
-	chain, err := NewChain(b.Context(), Settings{TTL: time.Hour, Cluster: r.cluster()})
+	chain, err := NewChain(b.Context(), Settings{TTL: time.Hour, Cluster: r.Config()})
 	if err != nil {
 		b.Fatal(err)
 	}

@@ -66,7 +66,7 @@ func TestKEP3221_PrivilegedGroupComesFirst(t *testing.T) {
 // The same code makes the default chain, so it is enough to check its configuration.
 func TestKEP3221_DefaultChainAsksTheAPIServer(t *testing.T) {
 	r := newRemote(t, allow("RBAC: allowed by someone"))
-	cluster := r.cluster()
+	cluster := r.Config()
 	cluster.QPS, cluster.RateLimiter = 1, flowcontrol.NewFakeNeverRateLimiter()
 	cluster.ContentConfig = rest.ContentConfig{AcceptContentTypes: "application/vnd.kubernetes.protobuf", GroupVersion: &authorizationv1.SchemeGroupVersion}
 	wrapped := 0
@@ -102,7 +102,7 @@ func TestKEP3221_DefaultChainAsksTheAPIServer(t *testing.T) {
 	cancel()
 	chain.Run(ctx)
 
-	uncached, err := NewChain(t.Context(), Settings{Cluster: r.cluster()})
+	uncached, err := NewChain(t.Context(), Settings{Cluster: r.Config()})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -124,12 +124,12 @@ func TestKEP3221_NewChainSendsNoRequest(t *testing.T) {
 	var all int
 	r := newRemote(t, func(http.ResponseWriter, *http.Request, *authorizationv1.SubjectAccessReview) { all++ })
 	p.configure(hook{name: "protector", kubeconfig: p.kubeconfig("k", r)}, hook{name: "cluster"})
-	p.chain(Settings{Cluster: r.cluster()})
+	p.chain(Settings{Cluster: r.Config()})
 	r.Close()
 	if all != 0 {
 		t.Errorf("asked %d times", all)
 	}
-	if run(t, p.chain(Settings{Cluster: r.cluster()})).Fault() != nil {
+	if run(t, p.chain(Settings{Cluster: r.Config()})).Fault() != nil {
 		t.Error("a webhook that is not there at start is a fault")
 	}
 }

@@ -2,11 +2,9 @@ package authz
 
 import (
 	"encoding/json"
-	"encoding/pem"
 	"errors"
 	"fmt"
 	"net/http"
-	"net/http/httptest"
 	"strings"
 	"sync"
 	"testing"
@@ -20,11 +18,12 @@ import (
 
 	"github.com/fieldperm/fieldperm/admission"
 	"github.com/fieldperm/fieldperm/fieldperm"
+	"github.com/fieldperm/fieldperm/test/fakeapi"
 )
 
 // labels is an authorizer that speaks the merged text of KEP-5681: it allows objects with a text in them.
 type labels struct {
-	*httptest.Server
+	*fakeapi.Server
 	mu sync.Mutex
 	// text is the condition of now, "" to allow at once.
 	text string
@@ -36,8 +35,7 @@ type labels struct {
 func newLabels(t *testing.T, text string) *labels {
 	t.Helper()
 	l := &labels{text: text, fails: map[string]bool{}}
-	l.Server = httptest.NewTLSServer(l)
-	t.Cleanup(l.Close)
+	l.Server = fakeapi.Serve(t, l)
 	return l
 }
 
@@ -103,19 +101,9 @@ func (l *labels) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 
 // entry is the authorizer in a configuration.
 func (l *labels) entry(p place, policy string, conditions ...string) hook {
-	p.write("labels.ca", string(pem.EncodeToMemory(&pem.Block{Type: "CERTIFICATE", Bytes: l.Certificate().Raw})))
-	p.write("labels", fmt.Sprintf(`apiVersion: v1
-kind: Config
-clusters:
-- {name: a, cluster: {server: "%[1]s/authorize", certificate-authority: %[2]q}}
-- {name: c, cluster: {server: "%[1]s/conditions", certificate-authority: %[2]q}}
-contexts: [{name: authorize, context: {cluster: a}}, {name: conditions, context: {cluster: c}}]
-current-context: authorize
-`, l.URL, p.path("labels.ca")))
-	return hook{
-		name: "labels", kubeconfig: p.path("labels"), policy: policy, conditions: conditions,
-		more: "conditionsEndpointKubeConfigContext: conditions\nauthorizationConditionsReviewVersion: v1alpha1\nconditionsDialect: conditionSetChain",
-	}
+	out := p.conditional("labels", l.Server, policy)
+	out.conditions = conditions
+	return out
 }
 
 // write is an update of a Deployment by alice.

@@ -40,7 +40,7 @@ func TestProbeAsksEveryWebhookOfAFile(t *testing.T) {
 		cluster *rest.Config
 		want    []string
 	}{
-		{api.cluster(), []string{isSick}},
+		{api.Config(), []string{isSick}},
 		{nil, []string{`:26: authorizers[4].webhook: authorizer "api": InClusterConfig: needs a cluster`, isSick}},
 	} {
 		got := probed(t, p, c.cluster)

@@ -19,6 +19,7 @@ import (
 	"k8s.io/client-go/rest"
 
 	"github.com/fieldperm/fieldperm/internal/rbac"
+	"github.com/fieldperm/fieldperm/test/fakeapi"
 )
 
 // place is a directory with a configuration and the files that it names. Files are replaced atomically.
@@ -51,7 +52,7 @@ func (p place) write(name, data string) {
 func (p place) kubeconfig(name string, r *remote) string {
 	p.t.Helper()
 	ca, token := name+".ca", name+".token"
-	p.write(ca, string(r.ca()))
+	p.write(ca, string(r.CA()))
 	p.write(token, "secret")
 	p.write(name, fmt.Sprintf(`apiVersion: v1
 kind: Config
@@ -71,6 +72,24 @@ type hook struct {
 	version          string // default v1
 	more             string // more lines of the webhook
 	conditions       []string
+}
+
+// conditional is the entry of a webhook that returns conditions, with both its endpoints.
+func (p place) conditional(name string, server *fakeapi.Server, policy string) hook {
+	p.t.Helper()
+	p.write(name+".ca", string(server.CA()))
+	p.write(name, fmt.Sprintf(`apiVersion: v1
+kind: Config
+clusters:
+- {name: a, cluster: {server: "%[1]s/authorize", certificate-authority: %[2]q}}
+- {name: c, cluster: {server: "%[1]s/conditions", certificate-authority: %[2]q}}
+contexts: [{name: authorize, context: {cluster: a}}, {name: conditions, context: {cluster: c}}]
+current-context: authorize
+`, server.URL, p.path(name+".ca")))
+	return hook{
+		name: name, kubeconfig: p.path(name), policy: policy,
+		more: "conditionsEndpointKubeConfigContext: conditions\nauthorizationConditionsReviewVersion: v1alpha1\nconditionsDialect: conditionSetChain",
+	}
 }
 
 func (h hook) String() string {

@@ -2,11 +2,9 @@ package authz
 
 import (
 	"encoding/json"
-	"encoding/pem"
 	"fmt"
 	"io"
 	"net/http"
-	"net/http/httptest"
 	"slices"
 	"strings"
 	"sync"
@@ -18,6 +16,7 @@ import (
 
 	"github.com/fieldperm/fieldperm/admission"
 	"github.com/fieldperm/fieldperm/fieldperm"
+	"github.com/fieldperm/fieldperm/test/fakeapi"
 )
 
 const (
@@ -30,7 +29,7 @@ const (
 
 // statuses is a webhook of the merged text. Its answers are those of a function, "" for an error. Its conditions are texts of the object.
 type statuses struct {
-	*httptest.Server
+	*fakeapi.Server
 	status func(of *authorizationv1.ResourceAttributes) string
 	mu     sync.Mutex
 	asked  []string
@@ -39,8 +38,7 @@ type statuses struct {
 func newStatuses(t *testing.T, status func(of *authorizationv1.ResourceAttributes) string) *statuses {
 	t.Helper()
 	s := &statuses{status: status}
-	s.Server = httptest.NewTLSServer(s)
-	t.Cleanup(s.Close)
+	s.Server = fakeapi.Serve(t, s)
 	return s
 }
 
@@ -77,19 +75,7 @@ func (s *statuses) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 
 // entry is the webhook in a configuration.
 func (s *statuses) entry(p place, name, policy string) hook {
-	p.write(name+".ca", string(pem.EncodeToMemory(&pem.Block{Type: "CERTIFICATE", Bytes: s.Certificate().Raw})))
-	p.write(name, fmt.Sprintf(`apiVersion: v1
-kind: Config
-clusters:
-- {name: a, cluster: {server: "%[1]s/authorize", certificate-authority: %[2]q}}
-- {name: c, cluster: {server: "%[1]s/conditions", certificate-authority: %[2]q}}
-contexts: [{name: authorize, context: {cluster: a}}, {name: conditions, context: {cluster: c}}]
-current-context: authorize
-`, s.URL, p.path(name+".ca")))
-	return hook{
-		name: name, kubeconfig: p.path(name), policy: policy,
-		more: "conditionsEndpointKubeConfigContext: conditions\nauthorizationConditionsReviewVersion: v1alpha1\nconditionsDialect: conditionSetChain",
-	}
+	return p.conditional(name, s.Server, policy)
 }
 
 // creation is a CREATE by alice. applied says that a server-side apply has made the object.

@@ -228,7 +228,7 @@ func TestKEP3221_InClusterConfigIsHealthCheckedToo(t *testing.T) {
 	hookServer, api := newRemote(t, allow("")), newRemote(t, code(http.StatusForbidden))
 	one := hook{name: "one", kubeconfig: p.kubeconfig("1", hookServer)}
 	p.configure(one)
-	chain := run(t, p.chain(Settings{Cluster: api.cluster()}))
+	chain := run(t, p.chain(Settings{Cluster: api.Config()}))
 	p.configure(one, hook{name: "api"})
 	until(t, "the file is refused", func() bool { return chain.Fault() != nil })
 	if err := chain.Fault(); !strings.Contains(err.Error(), `authorizer "api" does not answer`) {
@@ -271,7 +271,7 @@ func TestKEP3221_FilesOfAKubeconfigCount(t *testing.T) {
 	if got := reason(); got != "one" {
 		t.Errorf("meanwhile: %s", got)
 	}
-	p.write("k.ca", string(two.ca()))
+	p.write("k.ca", string(two.CA()))
 	until(t, "the new address answers", func() bool { return reason() == "two" })
 	until(t, "the fault is over", func() bool { return chain.Fault() == nil })
 	p.write("k.ca", "no certificate")

@@ -7,29 +7,24 @@ import (
 	"crypto/tls"
 	"crypto/x509"
 	"encoding/json"
-	"encoding/pem"
-	"fmt"
-	"io"
-	"log"
 	"math/big"
 	"net"
 	"net/http"
-	"net/http/httptest"
 	"sync"
 	"sync/atomic"
 	"testing"
 	"time"
 
 	authorizationv1 "k8s.io/api/authorization/v1"
-	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	"k8s.io/client-go/rest"
+
+	"github.com/fieldperm/fieldperm/test/fakeapi"
 )
 
 // remote is a webhook in this process, over TLS. It responds by answer, which a test may change.
 type remote struct {
 	// rotated takes the place of the configuration of the server, unless it is nil.
 	rotated atomic.Pointer[tls.Config]
-	*httptest.Server
+	*fakeapi.Server
 	mu      sync.Mutex
 	asked   []authorizationv1.SubjectAccessReview
 	headers []http.Header
@@ -43,13 +38,7 @@ type answer func(w http.ResponseWriter, r *http.Request, review *authorizationv1
 func newRemote(t testing.TB, a answer) *remote {
 	t.Helper()
 	r := &remote{answer: a}
-	r.Server = httptest.NewUnstartedServer(r)
-	// Errors of clients that disconnect are not of interest.
-	r.Config.ErrorLog = log.New(io.Discard, "", 0)
-	// httptest's own certificate is the same for every server.
-	r.TLS = &tls.Config{Certificates: []tls.Certificate{certificate(t)}, GetConfigForClient: func(*tls.ClientHelloInfo) (*tls.Config, error) { return r.rotated.Load(), nil }}
-	r.StartTLS()
-	t.Cleanup(r.Close)
+	r.Server = fakeapi.ServeTLS(t, r, &tls.Config{Certificates: []tls.Certificate{certificate(t)}, GetConfigForClient: func(*tls.ClientHelloInfo) (*tls.Config, error) { return r.rotated.Load(), nil }})
 	return r
 }
 
@@ -107,22 +96,12 @@ func (r *remote) last() authorizationv1.SubjectAccessReview {
 	return r.asked[len(r.asked)-1]
 }
 
-func (r *remote) ca() []byte {
-	return pem.EncodeToMemory(&pem.Block{Type: "CERTIFICATE", Bytes: r.TLS.Certificates[0].Certificate[0]})
-}
-
-// cluster returns a client configuration for the remote in place of a kube-apiserver.
-func (r *remote) cluster() *rest.Config {
-	return &rest.Config{Host: r.URL, TLSClientConfig: rest.TLSClientConfig{CAData: r.ca()}}
-}
-
 // status responds with a review that has this status.
 func status(s authorizationv1.SubjectAccessReviewStatus) answer {
 	return func(w http.ResponseWriter, _ *http.Request, review *authorizationv1.SubjectAccessReview) {
 		out := *review
 		out.Status = s
-		w.Header().Set("Content-Type", "application/json")
-		_ = json.NewEncoder(w).Encode(out)
+		fakeapi.JSON(w, http.StatusOK, out)
 	}
 }
 
@@ -142,20 +121,13 @@ func both() answer {
 
 func code(n int) answer {
 	return func(w http.ResponseWriter, _ *http.Request, _ *authorizationv1.SubjectAccessReview) {
-		w.Header().Set("Content-Type", "application/json")
-		w.WriteHeader(n)
-		reason := metav1.StatusReasonUnknown
-		if n == http.StatusInternalServerError {
-			reason = metav1.StatusReasonInternalError
-		}
-		_ = json.NewEncoder(w).Encode(metav1.Status{TypeMeta: metav1.TypeMeta{APIVersion: "v1", Kind: "Status"}, Status: metav1.StatusFailure, Code: int32(n), Reason: reason})
+		fakeapi.Status(w, n, "")
 	}
 }
 
 func body(text string) answer {
-	return func(w http.ResponseWriter, _ *http.Request, _ *authorizationv1.SubjectAccessReview) {
-		w.Header().Set("Content-Type", "application/json")
-		fmt.Fprint(w, text)
+	return func(w http.ResponseWriter, r *http.Request, _ *authorizationv1.SubjectAccessReview) {
+		fakeapi.Text(text)(w, r)
 	}
 }
 

@@ -22,7 +22,7 @@ import (
 func served(t *testing.T, ttl time.Duration, a answer) (*Chain, *remote) {
 	t.Helper()
 	r := newRemote(t, a)
-	chain, err := NewChain(t.Context(), Settings{TTL: ttl, Cluster: r.cluster()})
+	chain, err := NewChain(t.Context(), Settings{TTL: ttl, Cluster: r.Config()})
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -122,7 +122,7 @@ func TestKEP3221_PublishedSamplesDecideAsDocumented(t *testing.T) {
 				t.Fatal(err)
 			}
 			p.write("authorization.yaml", strings.ReplaceAll(string(data), "kubeConfigFile: /", "kubeConfigFile: "+p.dir+"/"))
-			chain := p.chain(Settings{Cluster: api.cluster(), newRoles: mayAll(t, "alice", "trusted", kubeSystem, defaults+":none")})
+			chain := p.chain(Settings{Cluster: api.Config(), newRoles: mayAll(t, "alice", "trusted", kubeSystem, defaults+":none")})
 			for _, q := range questions {
 				atProtector, atOPA := protector.questions(), opa.questions()
 				answer, err := chain.For(q.request()).Authorize(t.Context(), q.verb, false)

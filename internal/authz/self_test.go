@@ -13,7 +13,7 @@ import (
 
 func selfOf(t *testing.T, r *remote, name string) *Chain {
 	t.Helper()
-	c, err := Self(r.cluster(), &user.DefaultInfo{Name: name})
+	c, err := Self(r.Config(), &user.DefaultInfo{Name: name})
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -186,7 +186,7 @@ func TestKEP3221_KubeconfigNamesServerAndCredentials(t *testing.T) {
 	}
 	// The certificate of another webhook is not signed by this CA.
 	other := newRemote(t, allow(""))
-	p.write("k.ca", string(other.ca()))
+	p.write("k.ca", string(other.CA()))
 	if answer, err := p.chain(Settings{}).For(request()).Authorize(t.Context(), "update", false); err == nil || !strings.Contains(err.Error(), "x509") || answer.Allowed() {
 		t.Errorf("got %+v, %v", answer, err)
 	}

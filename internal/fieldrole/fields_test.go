@@ -5,8 +5,7 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/fieldperm/fieldperm/schema"
-	"github.com/fieldperm/fieldperm/schema/load"
+	"github.com/fieldperm/fieldperm/test/schematest"
 )
 
 func TestFields_Goldens(t *testing.T) {
@@ -131,16 +130,7 @@ spec: {kind: Pod, permissions: [
 ---
 {apiVersion: fieldperm.dev/v1alpha1, kind: UncoveredPermissionSet, metadata: {name: volumes}, spec: {uncoveredPermissions: ['granular:volumes'], resources: [{apiGroups: [apps], resources: [deployments]}]}}
 `
-	docs, errs := load.Decode("barriers.yaml", []byte(barriers))
-	if len(errs) > 0 {
-		t.Fatal(errs)
-	}
-	all := kinds(t).documents.Append(docs)
-	compiled, errs := schema.Compile(all)
-	if len(errs) > 0 {
-		t.Fatal(errs)
-	}
-	deployment, err := New(compiled, all).Find("apps/v1/Deployment")
+	deployment, err := New(schematest.Traced(t, widgets+gadgets, barriers), schematest.Documents(t, widgets+gadgets, barriers)).Find("apps/v1/Deployment")
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -4,11 +4,9 @@ import (
 	"flag"
 	"os"
 	"path/filepath"
-	"sync"
 	"testing"
 
-	"github.com/fieldperm/fieldperm/schema"
-	"github.com/fieldperm/fieldperm/schema/load"
+	"github.com/fieldperm/fieldperm/test/schematest"
 )
 
 var update = flag.Bool("update", false, "rewrite the golden files")
@@ -52,32 +50,10 @@ spec:
       spec: {type: object, properties: {size: {type: integer}}}, status: {type: object, properties: {size: {type: integer}}}}}}}
 `
 
-// known are the built-in kinds and the widgets.
-var known = sync.OnceValues(func() (*Kinds, []error) {
-	docs, errs := load.Decode("widgets.yaml", []byte(widgets+gadgets))
-	if len(errs) > 0 {
-		return nil, errs
-	}
-	builtIn, err := load.BuiltIn()
-	if err != nil {
-		return nil, []error{err}
-	}
-	catalogue, err := load.Catalogue(false)
-	if err != nil {
-		return nil, []error{err}
-	}
-	all := schema.Documents{Topologies: []schema.Topology{builtIn}, Permissions: catalogue, Traced: true}.Append(docs)
-	compiled, errs := schema.Compile(all)
-	return New(compiled, all), errs
-})
-
+// kinds are the built-in kinds and the widgets.
 func kinds(t *testing.T) *Kinds {
 	t.Helper()
-	k, errs := known()
-	if len(errs) > 0 {
-		t.Fatal(errs)
-	}
-	return k
+	return New(schematest.Traced(t, widgets+gadgets), schematest.Documents(t, widgets+gadgets))
 }
 
 func target(t *testing.T, text string) *Target {

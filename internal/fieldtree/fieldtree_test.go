@@ -10,76 +10,31 @@ import (
 
 	"github.com/fieldperm/fieldperm/schema"
 	"github.com/fieldperm/fieldperm/schema/fieldpath"
-	"github.com/fieldperm/fieldperm/schema/load"
+	"github.com/fieldperm/fieldperm/test/schematest"
 )
 
 // widgets is a custom resource with barriers of every sort.
-const widgets = `
-apiVersion: apiextensions.k8s.io/v1
-kind: CustomResourceDefinition
-metadata:
-  name: widgets.example.com
-  annotations:
-    fieldperm.dev/permission-verbs: |
-      {"v1": [
-        {"path": ".spec", "verb": "specification"},
-        {"path": ".spec.parts[*].name", "parameterSource": "partName"},
-        {"path": ".spec.parts[*].weight", "verb": "example.com/weight", "parameterizedBy": "partName"},
-        {"path": ".spec.size", "verb": "example.com/size", "excludedWhen": "self > 9"},
-        {"path": ".spec.colour", "verb": "example.com/colour", "excluded": true}
-      ]}
-spec:
-  group: example.com
-  scope: Namespaced
-  names: {kind: Widget, plural: widgets}
-  versions:
-  - name: v1
-    served: true
-    storage: true
-    subresources: {status: {}}
-    schema:
-      openAPIV3Schema:
-        type: object
-        properties:
-          spec:
-            type: object
-            properties:
-              size: {type: integer}
-              colour: {type: string}
-              free: {type: object, x-kubernetes-preserve-unknown-fields: true}
-              parts: {type: array, x-kubernetes-list-type: map, x-kubernetes-list-map-keys: [name], items: {type: object, required: [name], properties: {name: {type: string}, weight: {type: integer}}}}
-          status: {type: object, properties: {phase: {type: string}}}
----
-`
+var widgets = schematest.Definition{
+	Kind: "Widget", Subresources: "{status: {}}",
+	Verbs: `[
+		{"path": ".spec", "verb": "specification"},
+		{"path": ".spec.parts[*].name", "parameterSource": "partName"},
+		{"path": ".spec.parts[*].weight", "verb": "example.com/weight", "parameterizedBy": "partName"},
+		{"path": ".spec.size", "verb": "example.com/size", "excludedWhen": "self > 9"},
+		{"path": ".spec.colour", "verb": "example.com/colour", "excluded": true}
+	]`,
+	Properties: `
+		spec: {type: object, properties: {
+			size: {type: integer},
+			colour: {type: string},
+			free: {type: object, x-kubernetes-preserve-unknown-fields: true},
+			parts: {type: array, x-kubernetes-list-type: map, x-kubernetes-list-map-keys: [name], items: {type: object, required: [name], properties: {name: {type: string}, weight: {type: integer}}}}}},
+		status: {type: object, properties: {phase: {type: string}}}`,
+}.String()
 
 // set returns an UncoveredPermissionSet on widgets.
 func set(name, verb, resource, more string) string {
-	return fmt.Sprintf("{apiVersion: fieldperm.dev/v1alpha1, kind: UncoveredPermissionSet, metadata: {name: %s}, spec: {uncoveredPermissions: [%q], resources: [{apiGroups: [example.com], resources: [%s]}]%s}}\n---\n", name, verb, resource, more)
-}
-
-func compile(t *testing.T, files ...string) *schema.Schema {
-	t.Helper()
-	kinds, err := load.BuiltIn()
-	if err != nil {
-		t.Fatal(err)
-	}
-	catalogue, err := load.Catalogue(false)
-	if err != nil {
-		t.Fatal(err)
-	}
-	docs := schema.Documents{Topologies: []schema.Topology{kinds}, Permissions: catalogue, Traced: true}
-	for _, text := range files {
-		more, errs := load.Decode("widgets.yaml", []byte(text))
-		if len(errs) > 0 {
-			t.Fatal(errs)
-		}
-		docs = docs.Append(more)
-	}
-	compiled, errs := schema.Compile(docs)
-	if len(errs) > 0 {
-		t.Fatal(errs)
-	}
-	return compiled
+	return schematest.UncoveredSet(name, fmt.Sprintf("{uncoveredPermissions: [%q], resources: [{apiGroups: [example.com], resources: [%s]}]%s}", verb, resource, more))
 }
 
 func of(t *testing.T, s *schema.Schema, group, version, kind, resource, subresource string) *Kind {
@@ -119,7 +74,7 @@ func chainOf(t *testing.T, k *Kind, path string) string {
 }
 
 func TestChains(t *testing.T) {
-	s := compile(t, widgets+set("a", "granular:example.com/weight(engine)", "widgets", "")+set("b", "granular:*", "widgets/status", "")+
+	s := schematest.Traced(t, widgets, set("a", "granular:example.com/weight(engine)", "widgets", ""), set("b", "granular:*", "widgets/status", ""),
 		set("c", "granular:specification", "widgets", ", validationActions: [Warn]"))
 	widget := of(t, s, "example.com", "v1", "Widget", "widgets", "")
 	for path, want := range map[string]string{
@@ -152,9 +107,9 @@ func TestChains(t *testing.T) {
 func TestChains_EndAtTheFieldThatADerivedFieldIsWrittenFrom(t *testing.T) {
 	const excluded = ", verb: example.com/%s, excluded: true}"
 	pods := fmt.Sprintf("{path: .spec.nodeName"+excluded+`, {path: '.metadata.labels["topology.kubernetes.io/zone"]'`+excluded+", {path: '.spec.containers[*].resources.requests'"+excluded, "own", "zone", "requests")
-	s := compile(t,
-		"apiVersion: fieldperm.dev/v1alpha1\nkind: PermissionSchema\nmetadata: {name: a}\nspec: {group: '', kind: Pod, permissions: ["+pods+"]}\n",
-		"apiVersion: fieldperm.dev/v1alpha1\nkind: PermissionSchema\nmetadata: {name: b}\nspec: {group: apps, kind: Deployment, permissions: [{path: '.spec.template.spec.containers[*].resources.limits.cpu', verb: example.com/cpu}]}\n")
+	s := schematest.Traced(t,
+		schematest.PermissionSchema("a", "", "Pod", pods),
+		schematest.PermissionSchema("b", "apps", "Deployment", "{path: '.spec.template.spec.containers[*].resources.limits.cpu', verb: example.com/cpu}"))
 	deployment := of(t, s, "apps", "v1", "Deployment", "deployments", "")
 	const above, container = "[generic] [*] [specification] [template] ", "[containers] [container] [container(containerName)] [resources] [resources(containerName)] "
 	for path, want := range map[string]string{
@@ -169,7 +124,7 @@ func TestChains_EndAtTheFieldThatADerivedFieldIsWrittenFrom(t *testing.T) {
 
 // TestChains_AreThoseOfTheSchema compares the verbs of chains with the permissions on the way, for every place of some kinds.
 func TestChains_AreThoseOfTheSchema(t *testing.T) {
-	s := compile(t)
+	s := schematest.Traced(t)
 	for _, c := range [][2]string{{"apps", "Deployment"}, {"", "Pod"}, {"", "Namespace"}, {"networking.k8s.io", "Ingress"}} {
 		gvk := runtimeschema.GroupVersionKind{Group: c[0], Version: "v1", Kind: c[1]}
 		resource := schema.ResourceRef{Group: c[0], Version: "v1", Resource: map[string]string{"Deployment": "deployments", "Pod": "pods", "Namespace": "namespaces", "Ingress": "ingresses"}[c[1]]}
@@ -212,7 +167,7 @@ func TestChains_AreThoseOfTheSchema(t *testing.T) {
 }
 
 func TestFind(t *testing.T) {
-	s := compile(t, widgets)
+	s := schematest.Traced(t, widgets)
 	pod, namespace := of(t, s, "", "v1", "Pod", "pods", ""), of(t, s, "", "v1", "Namespace", "namespaces", "")
 	for text, want := range map[string]string{
 		"":                                   "",
@@ -255,7 +210,7 @@ func TestFind(t *testing.T) {
 
 // TestFind_KeepsWhatThePathSelects: the pattern has [*] for each item, and the place knows which one was meant.
 func TestFind_KeepsWhatThePathSelects(t *testing.T) {
-	pod := of(t, compile(t), "", "v1", "Pod", "pods", "")
+	pod := of(t, schematest.Traced(t), "", "v1", "Pod", "pods", "")
 	for text, want := range map[string]string{
 		`.spec.containers[name="a"].image`:      `name="a" map[name:a]`,
 		`.spec.containers[0].image`:             `0 map[]`,
@@ -281,7 +236,7 @@ func TestFind_KeepsWhatThePathSelects(t *testing.T) {
 }
 
 func TestOf_ASubresourceHasTheFieldsThatItWrites(t *testing.T) {
-	s := compile(t, widgets)
+	s := schematest.Traced(t, widgets)
 	has := func(k *Kind, path string) bool {
 		_, err := k.Find(path)
 		return err == nil
@@ -303,7 +258,7 @@ func TestOf_ASubresourceHasTheFieldsThatItWrites(t *testing.T) {
 }
 
 func TestNew(t *testing.T) {
-	f := New(compile(t, widgets))
+	f := New(schematest.Traced(t, widgets))
 	var titles []string
 	for _, k := range f.Kinds {
 		titles = append(titles, k.Group+"/"+k.Kind)
@@ -330,14 +285,14 @@ func TestNew(t *testing.T) {
 	if len(nodes) > 3000 {
 		t.Errorf("%d nodes: equal parts are not shared", len(nodes))
 	}
-	if plain, _ := load.Offline(nil); len(New(plain).Kinds) > 0 {
+	if len(New(schematest.Schema(t)).Kinds) > 0 {
 		t.Error("a schema without a trace has trees")
 	}
 }
 
 // Values of any form have no fields; fields of types that contain themselves end where they repeat.
 func TestPlace_Repeats(t *testing.T) {
-	s := compile(t, widgets)
+	s := schematest.Traced(t, widgets)
 	free, err := of(t, s, "example.com", "v1", "Widget", "widgets", "").Find(".spec.free")
 	if err != nil || len(free.Node().Children) > 1 {
 		t.Errorf("unknown fields have %d fields, %v", len(free.Node().Children), err)
@@ -354,7 +309,7 @@ func TestPlace_Repeats(t *testing.T) {
 
 // TestChildKnowsTheKeyThatAMapSinglesOut as Find does for the same key.
 func TestChildKnowsTheKeyThatAMapSinglesOut(t *testing.T) {
-	k := of(t, compile(t), "apps", "v1", "Deployment", "deployments", "")
+	k := of(t, schematest.Traced(t), "apps", "v1", "Deployment", "deployments", "")
 	p, err := k.Find(".spec.template.metadata.annotations")
 	if err != nil {
 		t.Fatal(err)

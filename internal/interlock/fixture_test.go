@@ -4,11 +4,9 @@ import (
 	"crypto/ecdsa"
 	"crypto/elliptic"
 	"crypto/rand"
-	"encoding/json"
 	"encoding/pem"
 	"fmt"
 	"net/http"
-	"net/http/httptest"
 	"strings"
 	"sync"
 	"testing"
@@ -18,19 +16,21 @@ import (
 	admissionregistrationv1 "k8s.io/api/admissionregistration/v1"
 	authenticationv1 "k8s.io/api/authentication/v1"
 	authorizationv1 "k8s.io/api/authorization/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	"k8s.io/client-go/rest"
+	runtimeschema "k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/client-go/util/cert"
 	clocktesting "k8s.io/utils/clock/testing"
 
 	"github.com/fieldperm/fieldperm/admission"
 	"github.com/fieldperm/fieldperm/generators/webhooks"
+	"github.com/fieldperm/fieldperm/test/fakeapi"
 )
 
 // apiserver is the part of an API server that answers probes, with faults that are hard to cause in a real one. test/faults uses
 // a real one.
 type apiserver struct {
-	*httptest.Server
+	*fakeapi.Server
 	tokens admission.Canaries
 
 	mu   sync.Mutex
@@ -50,7 +50,7 @@ func (a *apiserver) metrics(w http.ResponseWriter, _ *http.Request) {
 	loaded, refused := a.loaded, a.refused
 	a.mu.Unlock()
 	if refused {
-		answer(w, http.StatusForbidden, `forbidden: User "fieldperm" cannot get path "/metrics"`)
+		fakeapi.Status(w, http.StatusForbidden, `forbidden: User "fieldperm" cannot get path "/metrics"`)
 		return
 	}
 	line := func(name, labels string) {
@@ -77,8 +77,7 @@ func (a *apiserver) load(hashes Hashes) {
 func newAPIServer(t *testing.T, tokens admission.Canaries) *apiserver {
 	t.Helper()
 	a := &apiserver{tokens: tokens, fault: func(Target) string { return "" }}
-	a.Server = httptest.NewServer(a)
-	t.Cleanup(a.Close)
+	a.Server = fakeapi.Plain(t, a)
 	return a
 }
 
@@ -105,49 +104,32 @@ func (a *apiserver) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	}
 	switch {
 	case (r.URL.Query().Get("dryRun") != "All") != (target.Operation == admissionv1.Connect):
-		answer(w, http.StatusInternalServerError, "a probe that is no dry run")
+		fakeapi.Status(w, http.StatusInternalServerError, "a probe that is no dry run")
 	case fault == "ignored":
 		said := a.tokens.Answer(req)
 		if said.Fail {
-			answer(w, http.StatusOK, "")
+			fakeapi.Status(w, http.StatusOK, "")
 			return
 		}
-		answer(w, http.StatusForbidden, "admission webhook said: canary "+said.Token)
+		fakeapi.Status(w, http.StatusForbidden, "admission webhook said: canary "+said.Token)
 	case fault == "passes":
-		answer(w, http.StatusOK, "")
+		fakeapi.Status(w, http.StatusOK, "")
 	case fault == "no such pod":
-		w.Header().Set("Content-Type", "application/json")
-		w.WriteHeader(http.StatusNotFound)
-		_ = json.NewEncoder(w).Encode(metav1.Status{
-			TypeMeta: metav1.TypeMeta{APIVersion: "v1", Kind: "Status"}, Status: metav1.StatusFailure, Code: http.StatusNotFound, Reason: metav1.StatusReasonNotFound,
-			Message: "pods not found", Details: &metav1.StatusDetails{Kind: "pods", Name: target.Name},
-		})
+		fakeapi.Fail(w, apierrors.NewNotFound(runtimeschema.GroupResource{Resource: "pods"}, target.Name))
 	case fault == "not found":
-		answer(w, http.StatusNotFound, "no such object")
+		fakeapi.Status(w, http.StatusNotFound, "no such object")
 	case fault != "":
-		answer(w, http.StatusForbidden, fault)
+		fakeapi.Status(w, http.StatusForbidden, fault)
 	case !a.tokens.Authorize(spec):
-		answer(w, http.StatusForbidden, `configmaps is forbidden: User "fieldperm:canary" cannot patch resource`)
+		fakeapi.Status(w, http.StatusForbidden, `configmaps is forbidden: User "fieldperm:canary" cannot patch resource`)
 	default:
 		said := a.tokens.Answer(req)
 		code := http.StatusForbidden
 		if said.Fail {
 			code = http.StatusInternalServerError
 		}
-		answer(w, code, "admission webhook said: canary "+said.Token)
+		fakeapi.Status(w, code, "admission webhook said: canary "+said.Token)
 	}
-}
-
-func answer(w http.ResponseWriter, code int, message string) {
-	w.Header().Set("Content-Type", "application/json")
-	w.WriteHeader(code)
-	status := metav1.StatusSuccess
-	reason := metav1.StatusReason("")
-	if code != http.StatusOK {
-		status = metav1.StatusFailure
-		reason = map[int]metav1.StatusReason{http.StatusForbidden: metav1.StatusReasonForbidden, http.StatusNotFound: metav1.StatusReasonNotFound}[code]
-	}
-	_ = json.NewEncoder(w).Encode(metav1.Status{TypeMeta: metav1.TypeMeta{APIVersion: "v1", Kind: "Status"}, Status: status, Code: int32(code), Message: message, Reason: reason})
 }
 
 func targetOf(r *http.Request) Target {
@@ -195,7 +177,7 @@ func always(fault string) func(Target) string { return func(Target) string { ret
 
 func (a *apiserver) server(t *testing.T) Server {
 	t.Helper()
-	client, err := newClient(&rest.Config{Host: a.URL})
+	client, err := newClient(a.Config())
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -10,7 +10,7 @@ import (
 
 	"github.com/fieldperm/fieldperm/internal/fieldtree"
 	"github.com/fieldperm/fieldperm/schema"
-	"github.com/fieldperm/fieldperm/schema/load"
+	"github.com/fieldperm/fieldperm/test/schematest"
 )
 
 const service = `{"apiVersion":"v1","kind":"Service","metadata":{"name":"web","labels":{"app":"web","example.com/x":"0"},"finalizers":["a/b","c/d"]},
@@ -21,14 +21,7 @@ const deployment = `{"apiVersion":"apps/v1","kind":"Deployment","metadata":{"nam
 
 func kindOf(t *testing.T, group, kind, resource string) Kind {
 	t.Helper()
-	kinds, err := load.BuiltIn()
-	must(t, err)
-	catalogue, err := load.Catalogue(false)
-	must(t, err)
-	s, errs := schema.Compile(schema.Documents{Topologies: []schema.Topology{kinds}, Permissions: catalogue, Traced: true})
-	if len(errs) > 0 {
-		t.Fatal(errs)
-	}
+	s := schematest.Traced(t)
 	gvk, ref := runtimeschema.GroupVersionKind{Group: group, Version: "v1", Kind: kind}, schema.ResourceRef{Group: group, Version: "v1", Resource: resource}
 	tree, err := fieldtree.Of(s, gvk, ref)
 	must(t, err)

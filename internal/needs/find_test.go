@@ -5,7 +5,6 @@ import (
 	"fmt"
 	"slices"
 	"strings"
-	"sync"
 	"testing"
 
 	admissionv1 "k8s.io/api/admission/v1"
@@ -16,10 +15,8 @@ import (
 	"github.com/fieldperm/fieldperm/admission"
 	"github.com/fieldperm/fieldperm/fieldperm"
 	"github.com/fieldperm/fieldperm/schema"
-	"github.com/fieldperm/fieldperm/schema/load"
+	"github.com/fieldperm/fieldperm/test/schematest"
 )
-
-var builtIn = sync.OnceValues(func() (*schema.Schema, []error) { return load.Offline(nil) })
 
 // holder holds verbs, is denied those of denies, and counts how often each verb is asked for.
 type holder struct {
@@ -40,10 +37,7 @@ const deployment = `{"apiVersion":"apps/v1","kind":"Deployment","metadata":{"nam
 // question is about a write of a Deployment; before is "" for one that is created.
 func questionOf(t *testing.T, h *holder, before, after string) Question {
 	t.Helper()
-	s, errs := builtIn()
-	if len(errs) > 0 {
-		t.Fatal(errs)
-	}
+	s := schematest.Schema(t)
 	h.asked = map[string]int{}
 	kind := metav1.GroupVersionKind{Group: "apps", Version: "v1", Kind: "Deployment"}
 	request := &admissionv1.AdmissionRequest{

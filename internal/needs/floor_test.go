@@ -1,8 +1,6 @@
 package needs
 
 import (
-	"os"
-	"path/filepath"
 	"testing"
 
 	admissionv1 "k8s.io/api/admission/v1"
@@ -13,7 +11,7 @@ import (
 	"github.com/fieldperm/fieldperm/admission"
 	"github.com/fieldperm/fieldperm/fieldperm"
 	"github.com/fieldperm/fieldperm/schema"
-	"github.com/fieldperm/fieldperm/schema/load"
+	"github.com/fieldperm/fieldperm/test/schematest"
 )
 
 // frozen are conditions that deny patch.
@@ -24,16 +22,7 @@ func (frozen) Unmet() []fieldperm.Unmet { return nil }
 // TestW4_NothingIsAskedForOnTheFloor: a user with the generic permission needs no verb of a barrier there, and no Deny reaches it. A granular user
 // does.
 func TestW4_NothingIsAskedForOnTheFloor(t *testing.T) {
-	file := filepath.Join(t.TempDir(), "barriers.yaml")
-	if err := os.WriteFile(file, []byte(`# A schema.
-{apiVersion: fieldperm.dev/v1alpha1, kind: PermissionSchema, metadata: {name: leases},
-  spec: {group: coordination.k8s.io, kind: Lease, permissions: [{path: .spec.holderIdentity, verb: example.com/holder, excluded: true}]}}`), 0o600); err != nil {
-		t.Fatal(err)
-	}
-	compiled, errs := load.Offline([]string{file})
-	if len(errs) > 0 {
-		t.Fatal(errs)
-	}
+	compiled := schematest.Schema(t, schematest.PermissionSchema("leases", "coordination.k8s.io", "Lease", "{path: .spec.holderIdentity, verb: example.com/holder, excluded: true}"))
 	for _, c := range []struct {
 		name    string
 		holds   []string

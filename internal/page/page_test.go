@@ -8,29 +8,16 @@ import (
 	"testing"
 
 	"github.com/fieldperm/fieldperm/internal/fieldtree"
-	"github.com/fieldperm/fieldperm/schema"
-	"github.com/fieldperm/fieldperm/schema/load"
+	"github.com/fieldperm/fieldperm/test/schematest"
 )
 
 // maxBytes bounds the page of all kinds of Kubernetes, so that it can be sent by mail and opens at once on a phone.
 const maxBytes = 1 << 20
 
-// builtIn returns the trees of all kinds of Kubernetes, and of the documents of more.
-func builtIn(t *testing.T, more ...schema.Documents) *fieldtree.Forest {
+// builtIn returns the trees of all kinds of Kubernetes.
+func builtIn(t *testing.T) *fieldtree.Forest {
 	t.Helper()
-	kinds, err := load.BuiltIn()
-	if err != nil {
-		t.Fatal(err)
-	}
-	catalogue, err := load.Catalogue(false)
-	if err != nil {
-		t.Fatal(err)
-	}
-	compiled, errs := schema.Compile(schema.Documents{Topologies: []schema.Topology{kinds}, Permissions: catalogue, Traced: true}.Append(more...))
-	if len(errs) > 0 {
-		t.Fatal(errs)
-	}
-	return fieldtree.New(compiled)
+	return fieldtree.New(schematest.Traced(t))
 }
 
 func render(t *testing.T, title string, f *fieldtree.Forest) []byte {
@@ -73,7 +60,9 @@ func TestRender_AllOfKubernetesIsSmall(t *testing.T) {
 	if len(got.Nodes) > 3000 {
 		t.Errorf("%d nodes: equal parts are not shared", len(got.Nodes))
 	}
-	if again := render(t, "all", builtIn(t)); !bytes.Equal(page, again) {
+	documents := schematest.Documents(t)
+	documents.Traced = true
+	if again := render(t, "all", fieldtree.New(schematest.Compile(t, documents))); !bytes.Equal(page, again) {
 		t.Error("two pages of one schema differ")
 	}
 }

@@ -1,10 +1,8 @@
 package plugin
 
 import (
-	"encoding/json"
 	"fmt"
 	"net/http"
-	"net/http/httptest"
 	"runtime"
 	"strconv"
 	"testing"
@@ -16,18 +14,16 @@ import (
 
 	"github.com/fieldperm/fieldperm/internal/tighten"
 	"github.com/fieldperm/fieldperm/schema"
-	"github.com/fieldperm/fieldperm/schema/load"
+	"github.com/fieldperm/fieldperm/test/fakeapi"
+	"github.com/fieldperm/fieldperm/test/schematest"
 )
 
 // TestTighten_ReadsManagedFieldsInConstantMemory lists objects in pages. The heap does not grow with their number.
 func TestTighten_ReadsManagedFieldsInConstantMemory(t *testing.T) {
-	compiled, errs := load.Offline(nil)
-	if len(errs) > 0 {
-		t.Fatal(errs)
-	}
+	compiled := schematest.Schema(t)
 	heap := map[int]uint64{}
 	for _, total := range []int{5000, 20_000} {
-		server := httptest.NewServer(metadataPages(total, func() {
+		server := fakeapi.Plain(t, metadataPages(total, func() {
 			runtime.GC()
 			var m runtime.MemStats
 			runtime.ReadMemStats(&m)
@@ -79,7 +75,6 @@ func metadataPages(total int, each func()) http.Handler {
 				}}},
 			})
 		}
-		w.Header().Set("Content-Type", "application/json")
-		_ = json.NewEncoder(w).Encode(&list)
+		fakeapi.JSON(w, http.StatusOK, &list)
 	})
 }

@@ -5,19 +5,18 @@ import (
 	"encoding/json"
 	"errors"
 	"net/http"
-	"net/http/httptest"
-	"os"
-	"path/filepath"
 	"strings"
 	"testing"
 
 	"k8s.io/cli-runtime/pkg/genericiooptions"
+
+	"github.com/fieldperm/fieldperm/test/fakeapi"
 )
 
 // versionOf runs the version command against an API server that answers with a code and a configuration.
 func versionOf(t *testing.T, code int, configuration string, args ...string) (stdout string, err error) {
 	t.Helper()
-	api := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+	api := fakeapi.Plain(t, http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		w.Header().Set("Content-Type", "application/json")
 		if r.URL.Path == "/version" {
 			_, _ = w.Write([]byte(`{"major":"1","minor":"37","gitVersion":"v1.37.2"}`))
@@ -26,15 +25,9 @@ func versionOf(t *testing.T, code int, configuration string, args ...string) (st
 		w.WriteHeader(code)
 		_, _ = w.Write([]byte(configuration))
 	}))
-	defer api.Close()
-	file := filepath.Join(t.TempDir(), "kubeconfig")
-	text := `{"apiVersion":"v1","kind":"Config","current-context":"c","contexts":[{"name":"c","context":{"cluster":"c","user":"u"}}],"clusters":[{"name":"c","cluster":{"server":"` + api.URL + `"}}],"users":[{"name":"u","user":{}}]}`
-	if err := os.WriteFile(file, []byte(text), 0o600); err != nil {
-		t.Fatal(err)
-	}
 	var out bytes.Buffer
 	cmd := NewVersionCommand(genericiooptions.IOStreams{In: strings.NewReader(""), Out: &out, ErrOut: &out})
-	cmd.SetArgs(append([]string{"--kubeconfig", file, "--cache-dir", t.TempDir()}, args...))
+	cmd.SetArgs(append([]string{"--kubeconfig", api.Kubeconfig(t), "--cache-dir", t.TempDir()}, args...))
 	err = cmd.ExecuteContext(t.Context())
 	return out.String(), err
 }

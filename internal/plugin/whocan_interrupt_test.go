@@ -2,10 +2,8 @@ package plugin
 
 import (
 	"context"
-	"encoding/json"
 	"errors"
 	"net/http"
-	"net/http/httptest"
 	"strings"
 	"testing"
 
@@ -15,6 +13,7 @@ import (
 	"k8s.io/cli-runtime/pkg/genericiooptions"
 
 	"github.com/fieldperm/fieldperm/internal/access"
+	"github.com/fieldperm/fieldperm/test/fakeapi"
 )
 
 // An interrupt while bindings are read leaves the subjects of those that were read, and an answer that is not complete.
@@ -29,7 +28,7 @@ func TestWhoCanInterruptLeavesWhatWasRead(t *testing.T) {
 		ObjectMeta: metav1.ObjectMeta{Name: "r"}, Rules: []rbacv1.PolicyRule{{APIGroups: []string{"apps"}, Resources: []string{"deployments"}, Verbs: []string{"update"}}},
 	}}}
 	empty := &rbacv1.RoleList{TypeMeta: metav1.TypeMeta{APIVersion: "rbac.authorization.k8s.io/v1", Kind: "RoleList"}}
-	server := httptest.NewServer(http.HandlerFunc(func(out http.ResponseWriter, in *http.Request) {
+	server := fakeapi.Plain(t, http.HandlerFunc(func(out http.ResponseWriter, in *http.Request) {
 		var answer any
 		switch {
 		case strings.HasSuffix(in.URL.Path, "/clusterroles"):
@@ -46,10 +45,8 @@ func TestWhoCanInterruptLeavesWhatWasRead(t *testing.T) {
 			http.NotFound(out, in)
 			return
 		}
-		out.Header().Set("Content-Type", "application/json")
-		_ = json.NewEncoder(out).Encode(answer)
+		fakeapi.JSON(out, http.StatusOK, answer)
 	}))
-	defer server.Close()
 	streams, _, _, errOut := genericiooptions.NewTestIOStreams()
 	config := genericclioptions.NewConfigFlags(false)
 	config.APIServer = &server.URL

@@ -13,7 +13,7 @@ import (
 	"github.com/fieldperm/fieldperm/api/v1alpha1"
 	"github.com/fieldperm/fieldperm/fieldperm"
 	"github.com/fieldperm/fieldperm/schema"
-	"github.com/fieldperm/fieldperm/schema/load"
+	"github.com/fieldperm/fieldperm/test/schematest"
 )
 
 // benchConditions are ten conditions as administrators write them, all true on the objects of the benchmark.
@@ -81,18 +81,7 @@ func (holder) Authorize(context.Context, string, bool) (fieldperm.AuthorizerDeci
 // BenchmarkReview decides on an update of 16 KiB, from the bytes of the review: without policies, with ten about other users, and with ten
 // whose conditions are evaluated.
 func BenchmarkReview(b *testing.B) {
-	topology, err := load.BuiltIn()
-	if err != nil {
-		b.Fatal(err)
-	}
-	catalogue, err := load.Catalogue(true)
-	if err != nil {
-		b.Fatal(err)
-	}
-	compiled, errs := schema.Compile(schema.Documents{Topologies: []schema.Topology{topology}, Permissions: catalogue})
-	if len(errs) > 0 {
-		b.Fatal(errs)
-	}
+	compiled := schematest.Schema(b)
 	body := reviewed(b)
 	var about10, others []v1alpha1.ConditionalPolicySpec
 	for _, condition := range benchConditions {

@@ -2,8 +2,6 @@ package review
 
 import (
 	"errors"
-	"os"
-	"path/filepath"
 	"testing"
 
 	admissionv1 "k8s.io/api/admission/v1"
@@ -14,7 +12,7 @@ import (
 	"github.com/fieldperm/fieldperm/admission"
 	"github.com/fieldperm/fieldperm/fieldperm"
 	"github.com/fieldperm/fieldperm/schema"
-	"github.com/fieldperm/fieldperm/schema/load"
+	"github.com/fieldperm/fieldperm/test/schematest"
 )
 
 // leaseBarrier are barriers that are out of reach.
@@ -30,14 +28,7 @@ const leaseBarrier = `
 // TestW4_NoBarrierReachesAHolderOfTheGenericPermission on the floor, about objects of admission registration, and in system:masters. A granular user
 // is decided on as everywhere.
 func TestW4_NoBarrierReachesAHolderOfTheGenericPermission(t *testing.T) {
-	file := filepath.Join(t.TempDir(), "barriers.yaml")
-	if err := os.WriteFile(file, []byte(leaseBarrier), 0o600); err != nil {
-		t.Fatal(err)
-	}
-	compiled, errs := load.Offline([]string{file})
-	if len(errs) > 0 {
-		t.Fatal(errs)
-	}
+	compiled := schematest.Schema(t, leaseBarrier)
 	grants := &holds{verbs: map[string][]string{"holder": {"patch"}, "granular": {"granular", "granular:*"}}}
 	reviewer := &admission.Reviewer{Schema: func() *schema.Schema { return compiled }, Authorizer: grants.For}
 	lease := requestOf("coordination.k8s.io", "Lease", "leases", `"metadata":{"name":"x"},"spec":{"holderIdentity":"a"}`, `"metadata":{"name":"x"},"spec":{"holderIdentity":"b"}`)

@@ -6,7 +6,6 @@ import (
 	"net/http/httptest"
 	"slices"
 	"strings"
-	"sync"
 	"testing"
 
 	admissionv1 "k8s.io/api/admission/v1"
@@ -16,19 +15,8 @@ import (
 	"github.com/fieldperm/fieldperm/admission"
 	"github.com/fieldperm/fieldperm/fieldperm"
 	"github.com/fieldperm/fieldperm/schema"
-	"github.com/fieldperm/fieldperm/schema/load"
+	"github.com/fieldperm/fieldperm/test/schematest"
 )
-
-var builtIn = sync.OnceValues(func() (*schema.Schema, []error) { return load.Offline(nil) })
-
-func compiled(t testing.TB) *schema.Schema {
-	t.Helper()
-	s, errs := builtIn()
-	if len(errs) > 0 {
-		t.Fatal(errs)
-	}
-	return s
-}
 
 // holds is an authorizer by verbs per user. It records the users that it was asked about.
 type holds struct {
@@ -62,7 +50,7 @@ type fixture struct {
 }
 
 func newFixture(t testing.TB) *fixture {
-	s := compiled(t)
+	s := schematest.Schema(t)
 	f := &fixture{grants: &holds{verbs: map[string][]string{"alice": {"granular", "granular:scale"}, "bob": {"update"}}}}
 	current := func() *schema.Schema { return s }
 	f.API = API{

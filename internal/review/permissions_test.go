@@ -14,6 +14,7 @@ import (
 
 	"github.com/fieldperm/fieldperm/schema"
 	"github.com/fieldperm/fieldperm/schema/load"
+	"github.com/fieldperm/fieldperm/test/schematest"
 )
 
 func (f *fixture) get(caller user.Info, method, query string, header ...string) *httptest.ResponseRecorder {
@@ -62,7 +63,7 @@ func (f *fixture) list(t *testing.T, query string) listing {
 func TestPermissionsListsEveryKindInOrder(t *testing.T) {
 	f := newFixture(t)
 	all := f.list(t, "")
-	if got, want := len(all.Kinds), len(compiled(t).Kinds()); got != want {
+	if got, want := len(all.Kinds), len(schematest.Schema(t).Kinds()); got != want {
 		t.Errorf("%d kinds, want %d", got, want)
 	}
 	for i, k := range all.Kinds {
@@ -102,7 +103,7 @@ func TestPermissionsSelects(t *testing.T) {
 			}
 		}
 		wanted := 0
-		for _, k := range compiled(t).Kinds() {
+		for _, k := range schematest.Schema(t).Kinds() {
 			if want(k.Group, k.Version, k.Kind) {
 				wanted++
 			}
@@ -149,10 +150,7 @@ func TestPermissionsListsEveryPath(t *testing.T) {
 }
 
 func TestC2_PermissionsDistinguishesBarriers(t *testing.T) {
-	s, errs := load.Offline([]string{"../../cmd/kubectl-fieldperm/testdata/widget-crd.yaml"})
-	if len(errs) > 0 {
-		t.Fatal(errs)
-	}
+	s := schematest.Schema(t, schematest.File(t, "../../cmd/kubectl-fieldperm/testdata/widget-crd.yaml"))
 	f := newFixture(t)
 	f.Schema = func() *schema.Schema { return s }
 	barriers := 0
@@ -177,12 +175,12 @@ func TestPermissionsCodes(t *testing.T) {
 		code          int
 		want          string
 	}{
-		"nobody":             {nil, http.MethodGet, "", compiled(t), http.StatusUnauthorized, "caller is not authenticated"},
-		"POST":               {named("carol"), http.MethodPost, "", compiled(t), http.StatusMethodNotAllowed, "use GET"},
-		"unknown kind":       {named("carol"), http.MethodGet, "?kind=Deploymint", compiled(t), http.StatusNotFound, `no kind of kind "Deploymint"`},
-		"group in the core":  {named("carol"), http.MethodGet, "?group=&kind=Deployment", compiled(t), http.StatusNotFound, "GET /permissions lists all"},
-		"unknown parameter":  {named("carol"), http.MethodGet, "?kinds=Deployment", compiled(t), http.StatusBadRequest, "use group, version and kind"},
-		"parameter twice":    {named("carol"), http.MethodGet, "?kind=Pod&kind=Deployment", compiled(t), http.StatusBadRequest, "give it once"},
+		"nobody":             {nil, http.MethodGet, "", schematest.Schema(t), http.StatusUnauthorized, "caller is not authenticated"},
+		"POST":               {named("carol"), http.MethodPost, "", schematest.Schema(t), http.StatusMethodNotAllowed, "use GET"},
+		"unknown kind":       {named("carol"), http.MethodGet, "?kind=Deploymint", schematest.Schema(t), http.StatusNotFound, `no kind of kind "Deploymint"`},
+		"group in the core":  {named("carol"), http.MethodGet, "?group=&kind=Deployment", schematest.Schema(t), http.StatusNotFound, "GET /permissions lists all"},
+		"unknown parameter":  {named("carol"), http.MethodGet, "?kinds=Deployment", schematest.Schema(t), http.StatusBadRequest, "use group, version and kind"},
+		"parameter twice":    {named("carol"), http.MethodGet, "?kind=Pod&kind=Deployment", schematest.Schema(t), http.StatusBadRequest, "give it once"},
 		"no schema yet":      {named("carol"), http.MethodGet, "", nil, http.StatusServiceUnavailable, "try again"},
 		"kind with a fault":  {named("carol"), http.MethodGet, "?group=apps&kind=Deployment", failing, http.StatusServiceUnavailable, "Kind=Deployment: a document about the kind is faulty: an administrator finds"},
 		"kinds of the empty": {named("carol"), http.MethodGet, "", &schema.Schema{}, http.StatusOK, `{"kinds":[]}`},
@@ -220,12 +218,9 @@ func TestPermissionsAreSentOnceForEachSchema(t *testing.T) {
 
 // While the schema changes, a response is completely of one of the two schemas.
 func TestPermissionsFollowTheSchema(t *testing.T) {
-	more, errs := load.Offline([]string{"../../cmd/kubectl-fieldperm/testdata/widget-crd.yaml"})
-	if len(errs) > 0 {
-		t.Fatal(errs)
-	}
+	more := schematest.Schema(t, schematest.File(t, "../../cmd/kubectl-fieldperm/testdata/widget-crd.yaml"))
 	var lock sync.Mutex
-	current := compiled(t)
+	current := schematest.Schema(t)
 	f := newFixture(t)
 	f.Schema = func() *schema.Schema {
 		lock.Lock()

@@ -18,7 +18,7 @@ import (
 	"github.com/fieldperm/fieldperm/admission"
 	"github.com/fieldperm/fieldperm/fieldperm"
 	"github.com/fieldperm/fieldperm/schema"
-	"github.com/fieldperm/fieldperm/schema/load"
+	"github.com/fieldperm/fieldperm/test/schematest"
 )
 
 // holder is an authorizer with the verbs of the only user.
@@ -34,10 +34,7 @@ func (h holder) Authorize(_ context.Context, verb string, _ bool) (fieldperm.Aut
 // labelled reviews changes of labels of a ConfigMap. Labels a, b and c have barriers.
 func labelled(t *testing.T, maxChecks int, labels string, h holder) (*Report, error) {
 	t.Helper()
-	s, errs := load.Offline([]string{"testdata/uncovered.yaml"})
-	if len(errs) > 0 {
-		t.Fatal(errs)
-	}
+	s := schematest.Schema(t, schematest.File(t, "testdata/uncovered.yaml"))
 	object := func(labels string) runtime.RawExtension {
 		return runtime.RawExtension{Raw: []byte(`{"apiVersion":"v1","kind":"ConfigMap","metadata":{"name":"c","namespace":"shop","labels":{` + labels + `}}}`)}
 	}

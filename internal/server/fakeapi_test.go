@@ -1,9 +1,7 @@
 package server
 
 import (
-	"encoding/json"
 	"net/http"
-	"net/http/httptest"
 	"slices"
 	"strings"
 	"sync"
@@ -15,12 +13,13 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"github.com/fieldperm/fieldperm/admission"
+	"github.com/fieldperm/fieldperm/test/fakeapi"
 )
 
 // fakeAPI is the part of an API server that fieldperm-webhook follows and asks, with faults on demand. Tests with a real control
 // plane check the same against a real API server.
 type fakeAPI struct {
-	*httptest.Server
+	*fakeapi.Server
 
 	mu    sync.Mutex
 	down  bool
@@ -36,15 +35,10 @@ type fakeAPI struct {
 func newFakeAPI(t testing.TB) *fakeAPI {
 	t.Helper()
 	api := &fakeAPI{asked: make(chan struct{}, 100)}
-	mux := http.NewServeMux()
-	mux.HandleFunc("GET /openapi/v3", reply(`{"paths":{}}`))
-	mux.HandleFunc("GET /api", reply(`{"kind":"APIVersions","versions":["v1"]}`))
-	mux.HandleFunc("GET /apis", reply(`{"kind":"APIGroupList","apiVersion":"v1","groups":[{"name":"apps","versions":[{"groupVersion":"apps/v1","version":"v1"}],"preferredVersion":{"groupVersion":"apps/v1","version":"v1"}}]}`))
-	mux.HandleFunc("GET /api/v1", reply(`{"kind":"APIResourceList","groupVersion":"v1","resources":[]}`))
-	mux.HandleFunc("GET /apis/apps/v1", reply(`{"kind":"APIResourceList","groupVersion":"apps/v1","resources":[{"name":"deployments","namespaced":true,"kind":"Deployment","verbs":["create","get","update"]}]}`))
-	mux.HandleFunc("GET /apis/apiextensions.k8s.io/v1/customresourcedefinitions", listOrWatch("apiextensions.k8s.io/v1", "CustomResourceDefinition"))
-	mux.HandleFunc("GET /apis/apiregistration.k8s.io/v1/apiservices", listOrWatch("apiregistration.k8s.io/v1", "APIService"))
-	mux.HandleFunc("POST /apis/authorization.k8s.io/v1/subjectaccessreviews", api.review)
+	mux := fakeapi.Mux(&metav1.APIResourceList{GroupVersion: "v1", APIResources: []metav1.APIResource{}}, &metav1.APIResourceList{GroupVersion: "apps/v1", APIResources: []metav1.APIResource{
+		{Name: "deployments", Namespaced: true, Kind: "Deployment", Verbs: metav1.Verbs{"create", "get", "update"}},
+	}})
+	mux.Handle("POST "+fakeapi.ReviewsPath, fakeapi.Reviews(api.review))
 	mux.HandleFunc("GET /metrics", func(w http.ResponseWriter, _ *http.Request) {
 		api.mu.Lock()
 		defer api.mu.Unlock()
@@ -54,7 +48,7 @@ func newFakeAPI(t testing.TB) *fakeAPI {
 	mux.HandleFunc("POST /api/v1/namespaces/kube-system/configmaps", api.write)
 	mux.HandleFunc("DELETE /api/v1/namespaces/kube-system/configmaps/{name}", api.write)
 	mux.HandleFunc("POST /api/v1/namespaces/kube-system/pods/{name}/exec", api.write)
-	api.Server = httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+	api.Server = fakeapi.Plain(t, http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		api.mu.Lock()
 		down := api.down
 		api.mu.Unlock()
@@ -64,17 +58,10 @@ func newFakeAPI(t testing.TB) *fakeAPI {
 		}
 		mux.ServeHTTP(w, r)
 	}))
-	t.Cleanup(api.Close)
-	t.Cleanup(api.CloseClientConnections)
 	return api
 }
 
-func (api *fakeAPI) review(w http.ResponseWriter, r *http.Request) {
-	var review authorizationv1.SubjectAccessReview
-	if err := json.NewDecoder(r.Body).Decode(&review); err != nil {
-		http.Error(w, err.Error(), http.StatusBadRequest)
-		return
-	}
+func (api *fakeAPI) review(_ *http.Request, review *authorizationv1.SubjectAccessReview) error {
 	api.mu.Lock()
 	hold := api.hold
 	review.Status.Allowed = slices.Contains(api.holds, review.Spec.ResourceAttributes.Verb)
@@ -83,9 +70,7 @@ func (api *fakeAPI) review(w http.ResponseWriter, r *http.Request) {
 	if hold != nil {
 		<-hold
 	}
-	review.TypeMeta = metav1.TypeMeta{APIVersion: "authorization.k8s.io/v1", Kind: "SubjectAccessReview"}
-	w.Header().Set("Content-Type", "application/json")
-	_ = json.NewEncoder(w).Encode(review)
+	return nil
 }
 
 // write responds to a canary like an API server after authorization. It stores nothing.
@@ -119,45 +104,15 @@ func (api *fakeAPI) write(w http.ResponseWriter, r *http.Request) {
 	api.mu.Lock()
 	admit := api.admit
 	api.mu.Unlock()
-	status := metav1.Status{TypeMeta: metav1.TypeMeta{APIVersion: "v1", Kind: "Status"}, Status: metav1.StatusSuccess}
-	code := http.StatusOK
+	code, message := http.StatusOK, ""
 	if admit != nil {
-		var message string
-		if code, message = admit(req); code != http.StatusOK {
-			status.Status, status.Code, status.Message = metav1.StatusFailure, int32(code), message
-		}
+		code, message = admit(req)
 	}
-	w.Header().Set("Content-Type", "application/json")
-	w.WriteHeader(code)
-	_ = json.NewEncoder(w).Encode(status)
+	fakeapi.Status(w, code, message)
 }
 
 func (api *fakeAPI) set(change func()) {
 	api.mu.Lock()
 	defer api.mu.Unlock()
 	change()
-}
-
-func reply(body string) http.HandlerFunc {
-	return func(w http.ResponseWriter, _ *http.Request) {
-		w.Header().Set("Content-Type", "application/json")
-		_, _ = w.Write([]byte(body))
-	}
-}
-
-// listOrWatch serves an empty list, and watches without events.
-func listOrWatch(apiVersion, kind string) http.HandlerFunc {
-	return func(w http.ResponseWriter, r *http.Request) {
-		w.Header().Set("Content-Type", "application/json")
-		if r.URL.Query().Get("watch") == "" {
-			_ = json.NewEncoder(w).Encode(map[string]any{"apiVersion": apiVersion, "kind": kind + "List", "metadata": map[string]any{"resourceVersion": "1"}, "items": []any{}})
-			return
-		}
-		if r.URL.Query().Get("sendInitialEvents") != "" {
-			_ = json.NewEncoder(w).Encode(map[string]any{"type": "BOOKMARK", "object": map[string]any{"apiVersion": apiVersion, "kind": kind,
-				"metadata": map[string]any{"resourceVersion": "1", "annotations": map[string]string{metav1.InitialEventsAnnotationKey: "true"}}}})
-		}
-		w.(http.Flusher).Flush()
-		<-r.Context().Done()
-	}
 }

@@ -7,7 +7,6 @@ import (
 	"fmt"
 	"io"
 	"net/http"
-	"net/http/httptest"
 	"slices"
 	"strconv"
 	"strings"
@@ -21,15 +20,16 @@ import (
 	"k8s.io/apimachinery/pkg/util/wait"
 	"k8s.io/client-go/dynamic"
 	"k8s.io/client-go/dynamic/dynamicinformer"
-	"k8s.io/client-go/rest"
 	"k8s.io/client-go/tools/cache"
+
+	"github.com/fieldperm/fieldperm/test/fakeapi"
 )
 
 const thingsPath = "/apis/example.com/v1/things"
 
 // history is an API server with one resource. Its state can be replaced without an event, as by a restore of etcd.
 type history struct {
-	*httptest.Server
+	*fakeapi.Server
 	streams bool // it supports watches that send the initial state
 
 	mu       sync.Mutex
@@ -46,9 +46,7 @@ type history struct {
 func newHistory(t *testing.T, streams bool, names ...string) *history {
 	t.Helper()
 	h := &history{streams: streams, names: names, version: 10, ended: make(chan struct{})}
-	h.Server = httptest.NewServer(http.HandlerFunc(h.serve))
-	t.Cleanup(h.Close)
-	t.Cleanup(h.CloseClientConnections)
+	h.Server = fakeapi.Plain(t, http.HandlerFunc(h.serve))
 	return h
 }
 
@@ -61,11 +59,6 @@ func (h *history) serve(w http.ResponseWriter, r *http.Request) {
 	defer h.mu.Unlock()
 	w.Header().Set("Content-Type", "application/json")
 	encode := func(content any) { _ = json.NewEncoder(w).Encode(content) }
-	refuse := func(status metav1.Status) {
-		status.TypeMeta = metav1.TypeMeta{Kind: "Status", APIVersion: "v1"}
-		w.WriteHeader(int(status.Code))
-		encode(status)
-	}
 	query := r.URL.Query()
 	watches, initial := query.Get("watch") != "", query.Get("sendInitialEvents") != ""
 	switch {
@@ -75,10 +68,10 @@ func (h *history) serve(w http.ResponseWriter, r *http.Request) {
 	case h.refusing:
 		h.refusing = false
 		w.Header().Set("Retry-After", "1") // The client waits and sends the same request again.
-		refuse(apierrors.NewTooManyRequests("busy", 0).ErrStatus)
+		fakeapi.Fail(w, apierrors.NewTooManyRequests("busy", 0))
 		return
 	case initial && !h.streams:
-		refuse(apierrors.NewBadRequest("sendInitialEvents is forbidden").ErrStatus)
+		fakeapi.Fail(w, apierrors.NewBadRequest("sendInitialEvents is forbidden"))
 		return
 	case !watches:
 		h.lists++
@@ -125,7 +118,7 @@ func (h *history) replace(names ...string) {
 // follow runs an informer with a client of fieldperm-webhook until the test ends. It returns a function for the names that it knows.
 func (h *history) follow(t *testing.T) func() []string {
 	t.Helper()
-	objects, err := dynamic.NewForConfig(client(&rest.Config{Host: h.URL}, "test"))
+	objects, err := dynamic.NewForConfig(client(h.Config(), "test"))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -182,7 +175,7 @@ func TestRelist_InformerForgetsWhatARestoreRemoved(t *testing.T) {
 func TestRelist_AFailedWatchIsNotTriedAgain(t *testing.T) {
 	t.Parallel()
 	h := newHistory(t, false, "a")
-	objects, err := dynamic.NewForConfig(client(&rest.Config{Host: h.URL}, "test"))
+	objects, err := dynamic.NewForConfig(client(h.Config(), "test"))
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -42,14 +42,13 @@ func testOptions(t testing.TB, api *fakeAPI) (*Options, *authority, string) {
 	t.Helper()
 	dir, ca := t.TempDir(), newAuthority(t, "ca")
 	certificate, key := ca.issue(t, "fieldperm")
-	kubeconfig := fmt.Sprintf("apiVersion: v1\nkind: Config\ncurrent-context: x\nclusters: [{name: x, cluster: {server: %q}}]\ncontexts: [{name: x, context: {cluster: x, user: x}}]\nusers: [{name: x, user: {}}]\n", api.URL)
 	listener, err := net.Listen("tcp", "127.0.0.1:0")
 	if err != nil {
 		t.Fatal(err)
 	}
 	t.Cleanup(func() { listener.Close() })
 	o := NewOptions()
-	o.Kubeconfig = write(t, dir, "kubeconfig", []byte(kubeconfig))
+	o.Kubeconfig = api.Kubeconfig(t)
 	o.SecureServing.Listener = listener
 	o.SecureServing.ServerCert.CertKey.CertFile = write(t, dir, "tls.crt", certificate)
 	o.SecureServing.ServerCert.CertKey.KeyFile = write(t, dir, "tls.key", key)

@@ -10,7 +10,7 @@ import (
 
 	"github.com/fieldperm/fieldperm/internal/printable"
 	"github.com/fieldperm/fieldperm/schema"
-	"github.com/fieldperm/fieldperm/schema/load"
+	"github.com/fieldperm/fieldperm/test/schematest"
 )
 
 // widgets is a definition with a conditional barrier and one that always holds.
@@ -67,22 +67,10 @@ spec:
 ` + more
 }
 
-var builtInDocuments = func() schema.Documents {
-	kinds, err := load.BuiltIn()
-	if err != nil {
-		panic(err)
-	}
-	catalogue, err := load.Catalogue(false)
-	if err != nil {
-		panic(err)
-	}
-	return schema.Documents{Topologies: []schema.Topology{kinds}, Permissions: catalogue}
-}()
-
 // barriersOf compiles documents besides those that are built in.
 func barriersOf(t *testing.T, text string) *Barriers {
 	t.Helper()
-	documents := builtInDocuments
+	documents := schematest.Documents(t)
 	for _, one := range strings.Split(text, "\n---\n") {
 		if strings.TrimSpace(one) == "" {
 			continue
@@ -91,11 +79,7 @@ func barriersOf(t *testing.T, text string) *Barriers {
 		if at := strings.Index(one, "metadata: {name: "); at >= 0 {
 			name, _, _ = strings.Cut(one[at+len("metadata: {name: "):], "}")
 		}
-		more, errs := load.Decode(name, []byte(one))
-		if len(errs) > 0 {
-			t.Fatal(errs)
-		}
-		documents = documents.Append(more)
+		documents = documents.Append(schematest.Decode(t, name, one))
 	}
 	compiled, errs := schema.Compile(documents)
 	for _, err := range errs {

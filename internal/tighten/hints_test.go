@@ -11,16 +11,13 @@ import (
 	runtimeschema "k8s.io/apimachinery/pkg/runtime/schema"
 
 	"github.com/fieldperm/fieldperm/schema"
-	"github.com/fieldperm/fieldperm/schema/load"
+	"github.com/fieldperm/fieldperm/test/schematest"
 )
 
 // offline returns the schemas of the built-in kinds.
 func offline(t testing.TB) func(apiVersion, kind string) (*schema.Kind, error) {
 	t.Helper()
-	compiled, errs := load.Offline(nil)
-	if len(errs) > 0 {
-		t.Fatal(errs)
-	}
+	compiled := schematest.Schema(t)
 	return func(apiVersion, kind string) (*schema.Kind, error) {
 		return compiled.Kind(runtimeschema.FromAPIVersionAndKind(apiVersion, kind))
 	}

@@ -19,20 +19,13 @@ import (
 
 	"github.com/fieldperm/fieldperm/schema"
 	"github.com/fieldperm/fieldperm/schema/load"
+	"github.com/fieldperm/fieldperm/test/schematest"
 )
 
 // documents returns the documents of Kubernetes and of YAML.
 func documents(t *testing.T, yaml string) *schema.Documents {
 	t.Helper()
-	kinds, err := load.BuiltIn()
-	if err != nil {
-		t.Fatal(err)
-	}
-	catalogue, err := load.Catalogue(false)
-	if err != nil {
-		t.Fatal(err)
-	}
-	out := schema.Documents{Topologies: []schema.Topology{kinds}, Permissions: catalogue}
+	out := schematest.Documents(t)
 	if yaml != "" {
 		file := filepath.Join(t.TempDir(), "secret-place.yaml")
 		if err := os.WriteFile(file, []byte(yaml), 0o600); err != nil {

@@ -12,28 +12,6 @@ import (
 	"github.com/fieldperm/fieldperm/schema"
 )
 
-// compileAll compiles documents with the built-in kinds and the catalogue.
-func compileAll(t *testing.T, documents ...string) (*schema.Schema, []error) {
-	t.Helper()
-	builtIn, err := BuiltIn()
-	if err != nil {
-		t.Fatal(err)
-	}
-	catalogue, err := Catalogue(false)
-	if err != nil {
-		t.Fatal(err)
-	}
-	all := schema.Documents{Topologies: []schema.Topology{builtIn}, Permissions: catalogue}
-	for i, text := range documents {
-		more, errs := Decode(fmt.Sprintf("d%d.yaml", i), []byte(text))
-		if len(errs) > 0 {
-			t.Fatal(errs)
-		}
-		all = all.Append(more)
-	}
-	return schema.Compile(all)
-}
-
 func setOf(spec string) string {
 	return "apiVersion: fieldperm.dev/v1alpha1\nkind: UncoveredPermissionSet\nmetadata: {name: s}\nspec: " + spec
 }

@@ -161,9 +161,7 @@ func strictSchema(t *testing.T) (schema.Topology, *schema.Schema) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	compiled, errs := schema.Compile(schema.Documents{Topologies: []schema.Topology{topology}, Permissions: permissions})
-	noErrors(t, errs)
-	return topology, compiled
+	return topology, compileDocuments(t, schema.Documents{Topologies: []schema.Topology{topology}, Permissions: permissions})
 }
 
 // Every document of the catalogue is about an existing kind.

@@ -17,15 +17,6 @@ func widgets(t *testing.T) []byte {
 	return raw
 }
 
-func compileWith(t *testing.T, docs schema.Documents) *schema.Schema {
-	t.Helper()
-	builtins, errs := builtInDocuments()
-	noErrors(t, errs)
-	compiled, errs := schema.Compile(builtins.Append(docs))
-	noErrors(t, errs)
-	return compiled
-}
-
 // verbsOf renders the verbs of a node, general to specific.
 func verbsOf(n *schema.Node) string {
 	var out []string

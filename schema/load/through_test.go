@@ -14,20 +14,12 @@ import (
 	"github.com/fieldperm/fieldperm/schema/fieldpath"
 )
 
-// compileBuiltIn compiles the built-in kinds with documents.
-func compileBuiltIn(t *testing.T, documents ...string) *schema.Schema {
-	t.Helper()
-	topology, err := BuiltIn()
-	if err != nil {
-		t.Fatal(err)
-	}
-	return compiled(t, topology, documents)
-}
-
 // compileWorkloads compiles Pods, and the kinds that they are made from, with documents. All built-in kinds take ten times as long.
 func compileWorkloads(t *testing.T, documents ...string) *schema.Schema {
 	t.Helper()
-	return compiled(t, workloadKinds(t), documents)
+	all := documentsOf(t, documents...)
+	all.Topologies[0] = workloadKinds(t)
+	return compileDocuments(t, all)
 }
 
 // workloadKinds returns the topology of Pods and the kinds that they are made from, and of ConfigMaps, from which none is made.
@@ -42,27 +34,6 @@ func workloadKinds(t *testing.T) schema.Topology {
 		return workloads[kind] == "" && kind != gvk("", "v1", "Pod") && kind != gvk("", "v1", "ConfigMap")
 	})
 	return topology
-}
-
-func compiled(t *testing.T, topology schema.Topology, documents []string) *schema.Schema {
-	t.Helper()
-	catalogue, err := Catalogue(false)
-	if err != nil {
-		t.Fatal(err)
-	}
-	docs := schema.Documents{Topologies: []schema.Topology{topology}, Permissions: catalogue}
-	for _, document := range documents {
-		more, errs := Decode("test", []byte(document))
-		if len(errs) > 0 {
-			t.Fatal(errs)
-		}
-		docs = docs.Append(more)
-	}
-	s, errs := schema.Compile(docs)
-	if len(errs) > 0 {
-		t.Fatal(errs)
-	}
-	return s
 }
 
 // at returns the verbs of a node of a body. Verbs that may be barriers are in capitals.

@@ -2,12 +2,7 @@ package bench
 
 import (
 	"context"
-	"encoding/json"
-	"encoding/pem"
-	"io"
-	"log"
 	"net/http"
-	"net/http/httptest"
 	"slices"
 	"strings"
 	"sync"
@@ -15,15 +10,16 @@ import (
 	"time"
 
 	authorizationv1 "k8s.io/api/authorization/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	runtimeschema "k8s.io/apimachinery/pkg/runtime/schema"
-	"k8s.io/client-go/rest"
 	smd "sigs.k8s.io/structured-merge-diff/v6/schema"
 	"sigs.k8s.io/structured-merge-diff/v6/typed"
 
 	"github.com/fieldperm/fieldperm/admission"
 	"github.com/fieldperm/fieldperm/internal/authz"
 	"github.com/fieldperm/fieldperm/schema"
-	"github.com/fieldperm/fieldperm/schema/load"
+	"github.com/fieldperm/fieldperm/test/fakeapi"
+	"github.com/fieldperm/fieldperm/test/schematest"
 )
 
 // holders are the users and their verbs. A verb that ends with * stands for every verb with this prefix.
@@ -38,43 +34,21 @@ var holders = map[string][]string{
 }
 
 // documents are the types that every kube-apiserver serves, with the catalogue, and the custom resources of this package.
-var documents = sync.OnceValues(func() (schema.Documents, []error) {
-	topology, err := load.BuiltIn()
-	if err != nil {
-		return schema.Documents{}, []error{err}
-	}
-	catalogue, err := load.Catalogue(true)
-	if err != nil {
-		return schema.Documents{}, []error{err}
-	}
-	out := schema.Documents{Topologies: []schema.Topology{topology}, Permissions: catalogue}
-	for source, text := range map[string]string{"panels": panelDefinition(), "trials": trialDefinition} {
-		more, errs := load.Decode(source, []byte(text))
-		if len(errs) > 0 {
-			return out, errs
-		}
-		out = out.Append(more)
-	}
-	return out, nil
-})
+func documents(tb testing.TB) schema.Documents {
+	tb.Helper()
+	return schematest.Documents(tb, panelDefinition(), trialDefinition)
+}
 
 // compiled is compiled once: it is the same for every benchmark.
-var compiled = sync.OnceValues(func() (*schema.Schema, []error) {
-	docs, errs := documents()
-	if len(errs) > 0 {
-		return nil, errs
-	}
-	return schema.Compile(docs)
-})
+func compiled(tb testing.TB) *schema.Schema {
+	tb.Helper()
+	return schematest.Schema(tb, panelDefinition(), trialDefinition)
+}
 
 // typeOf returns structured-merge-diff's type of a kind.
 func typeOf(tb testing.TB, kind runtimeschema.GroupVersionKind) typed.ParseableType {
 	tb.Helper()
-	docs, errs := documents()
-	if len(errs) > 0 {
-		tb.Fatal(errs)
-	}
-	for _, topology := range docs.Topologies {
+	for _, topology := range documents(tb).Topologies {
 		if name, ok := topology.Kinds[kind]; ok {
 			return typed.ParseableType{TypeRef: smd.TypeRef{NamedType: &name}, Schema: topology.Types}
 		}
@@ -94,20 +68,9 @@ type desk struct {
 // newDesk returns a desk whose chain caches decisions for longer than any benchmark.
 func newDesk(tb testing.TB) *desk {
 	tb.Helper()
-	permissions, errs := compiled()
-	if len(errs) > 0 {
-		tb.Fatal(errs)
-	}
-	server := httptest.NewUnstartedServer(http.HandlerFunc(answer))
-	server.Config.ErrorLog = log.New(io.Discard, "", 0)
-	server.StartTLS()
-	tb.Cleanup(server.Close)
-	ca := pem.EncodeToMemory(&pem.Block{Type: "CERTIFICATE", Bytes: server.Certificate().Raw})
+	permissions := compiled(tb)
 	ctx, cancel := context.WithCancel(context.Background())
-	chain, err := authz.NewChain(ctx, authz.Settings{
-		TTL:     time.Hour,
-		Cluster: &rest.Config{Host: server.URL, TLSClientConfig: rest.TLSClientConfig{CAData: ca}},
-	})
+	chain, err := authz.NewChain(ctx, authz.Settings{TTL: time.Hour, Cluster: fakeapi.Serve(tb, fakeapi.Reviews(answer)).Config()})
 	if err != nil {
 		cancel()
 		tb.Fatal(err)
@@ -123,17 +86,14 @@ func newDesk(tb testing.TB) *desk {
 }
 
 // answer is the SubjectAccessReview API.
-func answer(w http.ResponseWriter, r *http.Request) {
-	var review authorizationv1.SubjectAccessReview
-	if err := json.NewDecoder(r.Body).Decode(&review); err != nil || review.Spec.ResourceAttributes == nil {
-		http.Error(w, "no review", http.StatusBadRequest)
-		return
+func answer(_ *http.Request, review *authorizationv1.SubjectAccessReview) error {
+	if review.Spec.ResourceAttributes == nil {
+		return apierrors.NewBadRequest("no review about a resource")
 	}
 	verb := review.Spec.ResourceAttributes.Verb
 	review.Status.Allowed = slices.ContainsFunc(holders[review.Spec.User], func(held string) bool {
 		prefix, any := strings.CutSuffix(held, "(*")
 		return held == verb || any && strings.HasPrefix(verb, prefix+"(")
 	})
-	w.Header().Set("Content-Type", "application/json")
-	_ = json.NewEncoder(w).Encode(review)
+	return nil
 }

@@ -2,11 +2,10 @@ package contrib
 
 import (
 	"errors"
-	"sync"
 	"testing"
 
 	"github.com/fieldperm/fieldperm/schema"
-	"github.com/fieldperm/fieldperm/schema/load"
+	"github.com/fieldperm/fieldperm/test/schematest"
 )
 
 // TestContrib_CompilesWithoutWarnings: every path, parameter and kind of a catalogue exists in the definitions of the project, in the version
@@ -49,36 +48,20 @@ func TestContrib_WithoutDefinitionsIsHarmless(t *testing.T) {
 	}
 }
 
-// builtIn are the documents that fieldperm has without any file.
-var builtIn = sync.OnceValues(func() (schema.Documents, error) {
-	topology, err := load.BuiltIn()
-	if err != nil {
-		return schema.Documents{}, err
-	}
-	permissions, err := load.Catalogue(false)
-	return schema.Documents{Topologies: []schema.Topology{topology}, Permissions: permissions}, err
-})
-
 // compile compiles the built-in documents, the definitions and the catalogue.
 func (p *project) compile(t *testing.T, definitions []definition) (*schema.Schema, []error) {
 	t.Helper()
-	documents, err := builtIn()
-	must(t, err)
 	parts := []schema.Documents{p.documents(t)}
 	for _, d := range definitions {
-		more, errs := load.Decode(d.name, d.raw)
-		must(t, errors.Join(errs...))
-		parts = append(parts, more)
+		parts = append(parts, schematest.Decode(t, d.name, string(d.raw)))
 	}
-	return schema.Compile(documents.Append(parts...))
+	return schema.Compile(schematest.Documents(t).Append(parts...))
 }
 
 // documents are the decoded objects of the catalogue.
 func (p *project) documents(t *testing.T) schema.Documents {
 	t.Helper()
-	documents, errs := load.Decode(p.File, p.read(t))
-	must(t, errors.Join(errs...))
-	return documents
+	return schematest.Decode(t, p.File, string(p.read(t)))
 }
 
 // schemas are the objects of the catalogue.

@@ -3,20 +3,14 @@ package corpus
 import (
 	"bytes"
 	"context"
-	"crypto/ecdsa"
-	"crypto/elliptic"
-	"crypto/rand"
 	"crypto/tls"
 	"crypto/x509"
-	"crypto/x509/pkix"
 	"encoding/json"
-	"encoding/pem"
+	"errors"
 	"fmt"
 	"io"
-	"math/big"
 	"net"
 	"net/http"
-	"net/http/httptest"
 	"os"
 	"path/filepath"
 	"strconv"
@@ -27,6 +21,7 @@ import (
 
 	admissionv1 "k8s.io/api/admission/v1"
 	authorizationv1 "k8s.io/api/authorization/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/util/wait"
 	"k8s.io/apiserver/pkg/authentication/user"
 	"k8s.io/apiserver/pkg/authorization/authorizer"
@@ -35,6 +30,8 @@ import (
 	"github.com/fieldperm/fieldperm/admission"
 	"github.com/fieldperm/fieldperm/internal/rbac"
 	"github.com/fieldperm/fieldperm/internal/server"
+	"github.com/fieldperm/fieldperm/test/cluster"
+	"github.com/fieldperm/fieldperm/test/fakeapi"
 )
 
 // TestHTTP_Scenarios runs every scenario against fieldperm's real server over TLS, as an API server calls it. The test answers its
@@ -90,9 +87,8 @@ func startServer(t *testing.T, failing bool) *fixture {
 	if !failing {
 		f.chain = grantsOf(t, scenarios(t))
 	}
-	api := httptest.NewServer(http.HandlerFunc(f.reviews))
-	t.Cleanup(api.Close)
-	t.Cleanup(api.CloseClientConnections)
+	mux := fakeapi.Mux()
+	mux.Handle("POST "+fakeapi.ReviewsPath, fakeapi.Reviews(f.review))
 
 	dir := t.TempDir()
 	certificate, key, err := cert.GenerateSelfSignedCertKey("127.0.0.1", []net.IP{net.IPv4(127, 0, 0, 1)}, nil)
@@ -103,10 +99,17 @@ func startServer(t *testing.T, failing bool) *fixture {
 		return path
 	}
 	options := server.NewOptions()
-	options.Kubeconfig = write("kubeconfig", fmt.Appendf(nil, "{apiVersion: v1, kind: Config, current-context: a, contexts: [{name: a, context: {cluster: a, user: a}}], users: [{name: a, user: {}}], clusters: [{name: a, cluster: {server: %q}}]}", api.URL))
+	options.Kubeconfig = fakeapi.Plain(t, mux).Kubeconfig(t)
 	options.PermissionSchemas, err = SchemaFiles(root)
 	must(t, err)
-	caller, callerCA := issueCaller(t)
+	callers, err := cluster.NewAuthority("callers")
+	must(t, err)
+	callerCA, err := callers.Bundle()
+	must(t, err)
+	callerCert, callerKey, err := callers.Issue(cluster.Leaf{Name: "kube-apiserver", Usage: x509.ExtKeyUsageClientAuth})
+	must(t, err)
+	caller, err := tls.X509KeyPair(callerCert, callerKey)
+	must(t, err)
 	options.ClientCAFile = write("callers.crt", callerCA)
 	options.SecureServing.ServerCert.CertKey.CertFile = write("serving.crt", certificate)
 	options.SecureServing.ServerCert.CertKey.KeyFile = write("serving.key", key)
@@ -225,67 +228,27 @@ func (f *fixture) post(t *testing.T, endpoint admission.Endpoint, req *admission
 	return review.Response
 }
 
-// empty are the answers of an API server that serves no resources, by path.
-var empty = map[string]string{
-	"/openapi/v3": `{"paths":{}}`,
-	"/api":        `{"kind":"APIVersions","versions":[]}`,
-	"/apis":       `{"kind":"APIGroupList","apiVersion":"v1","groups":[]}`,
-	"/apis/apiextensions.k8s.io/v1/customresourcedefinitions": `{"apiVersion":"apiextensions.k8s.io/v1","kind":"CustomResourceDefinitionList","metadata":{"resourceVersion":"1"},"items":[]}`,
-	"/apis/apiregistration.k8s.io/v1/apiservices":             `{"apiVersion":"apiregistration.k8s.io/v1","kind":"APIServiceList","metadata":{"resourceVersion":"1"},"items":[]}`,
-}
-
-// reviews answers SubjectAccessReviews. For all other requests it is an API server without resources and events.
-func (f *fixture) reviews(w http.ResponseWriter, r *http.Request) {
-	if body := empty[r.URL.Path]; body != "" {
-		w.Header().Set("Content-Type", "application/json")
-		query := r.URL.Query()
-		switch {
-		case query.Get("sendInitialEvents") != "":
-			http.Error(w, "streams of lists are not known here", http.StatusBadRequest)
-		case query.Get("watch") != "":
-			w.WriteHeader(http.StatusOK)
-			_ = http.NewResponseController(w).Flush()
-			<-r.Context().Done()
-		default:
-			_, _ = io.WriteString(w, body)
-		}
-		return
-	}
-	if !strings.HasSuffix(r.URL.Path, "/subjectaccessreviews") {
-		http.NotFound(w, r)
-		return
-	}
+// review answers a SubjectAccessReview.
+func (f *fixture) review(r *http.Request, review *authorizationv1.SubjectAccessReview) error {
 	if f.chain == nil {
-		http.Error(w, "etcd is away", http.StatusInternalServerError)
-		return
+		return errors.New("etcd is away")
 	}
 	f.asked.Add(1)
-	var review authorizationv1.SubjectAccessReview
-	if err := json.NewDecoder(r.Body).Decode(&review); err != nil || review.Spec.ResourceAttributes == nil {
-		http.Error(w, "no SubjectAccessReview about a resource", http.StatusBadRequest)
-		return
+	if review.Spec.ResourceAttributes == nil {
+		return apierrors.NewBadRequest("no SubjectAccessReview about a resource")
 	}
 	a := review.Spec.ResourceAttributes
 	_, marked := review.Spec.Extra[admission.GenericOnlyKey]
 	if generic := !strings.HasPrefix(a.Verb, "granular"); generic != marked {
 		// A4, the first lock: checks for generic permissions carry the key, granular ones do not.
-		http.Error(w, fmt.Sprintf("verb %q, generic only: %v", a.Verb, marked), http.StatusBadRequest)
-		return
+		return apierrors.NewBadRequest(fmt.Sprintf("verb %q, generic only: %v", a.Verb, marked))
 	}
 	decision, reason, err := f.chain.Authorize(r.Context(), authorizer.AttributesRecord{
 		User: &user.DefaultInfo{Name: review.Spec.User, Groups: review.Spec.Groups}, Verb: a.Verb, Namespace: a.Namespace,
 		APIGroup: a.Group, APIVersion: a.Version, Resource: a.Resource, Subresource: a.Subresource, Name: a.Name, ResourceRequest: true,
 	})
-	if err != nil {
-		http.Error(w, err.Error(), http.StatusInternalServerError)
-		return
-	}
 	review.Status = authorizationv1.SubjectAccessReviewStatus{Allowed: decision == authorizer.DecisionAllow, Reason: reason}
-	w.Header().Set("Content-Type", "application/json")
-	w.WriteHeader(http.StatusCreated)
-	if err := json.NewEncoder(w).Encode(review); err != nil {
-		panic(http.ErrAbortHandler)
-	}
+	return err
 }
 
 // grantsOf is RBAC with the grants of all scenarios, as in the cluster.
@@ -303,25 +266,6 @@ func grantsOf(t *testing.T, all []*Scenario) authorizer.Authorizer {
 	a, err := rbac.New(g)
 	must(t, err)
 	return a
-}
-
-// issueCaller makes the API server's client certificate and the CA that signed it.
-func issueCaller(t *testing.T) (tls.Certificate, []byte) {
-	t.Helper()
-	caKey, err := ecdsa.GenerateKey(elliptic.P256(), rand.Reader)
-	must(t, err)
-	ca, err := cert.NewSelfSignedCACert(cert.Config{CommonName: "callers"}, caKey)
-	must(t, err)
-	key, err := ecdsa.GenerateKey(elliptic.P256(), rand.Reader)
-	must(t, err)
-	template := &x509.Certificate{
-		SerialNumber: big.NewInt(2), Subject: pkix.Name{CommonName: "kube-apiserver"},
-		NotBefore: ca.NotBefore, NotAfter: time.Now().Add(time.Hour),
-		KeyUsage: x509.KeyUsageDigitalSignature, ExtKeyUsage: []x509.ExtKeyUsage{x509.ExtKeyUsageClientAuth},
-	}
-	raw, err := x509.CreateCertificate(rand.Reader, template, ca, key.Public(), caKey)
-	must(t, err)
-	return tls.Certificate{Certificate: [][]byte{raw}, PrivateKey: key}, pem.EncodeToMemory(&pem.Block{Type: cert.CertificateBlockType, Bytes: ca.Raw})
 }
 
 func must(t *testing.T, err error) {

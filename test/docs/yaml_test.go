@@ -18,6 +18,7 @@ import (
 	"github.com/fieldperm/fieldperm/schema"
 	"github.com/fieldperm/fieldperm/schema/fieldpath"
 	"github.com/fieldperm/fieldperm/schema/load"
+	"github.com/fieldperm/fieldperm/test/schematest"
 	"github.com/fieldperm/fieldperm/verbs"
 )
 
@@ -124,15 +125,7 @@ func isConfiguration(text string) bool {
 // Examples of schemas compile, together and with the corpus' definitions, and grants name verbs that exist.
 func TestExamples_CompileAndNameVerbsThatExist(t *testing.T) {
 	examples := guides(t)
-	builtIn, err := load.BuiltIn()
-	if err != nil {
-		t.Fatal(err)
-	}
-	catalogue, err := load.Catalogue(false)
-	if err != nil {
-		t.Fatal(err)
-	}
-	documents := schema.Documents{Topologies: []schema.Topology{builtIn}, Permissions: catalogue}
+	documents := schematest.Documents(t)
 	definitions, errs := load.Files([]string{filepath.Join(root, "testdata", "shared", "crds")})
 	documents = documents.Append(definitions)
 	for _, example := range examples {

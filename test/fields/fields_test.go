@@ -26,8 +26,8 @@ import (
 
 	"github.com/fieldperm/fieldperm/internal/allowlist"
 	"github.com/fieldperm/fieldperm/schema"
-	"github.com/fieldperm/fieldperm/schema/load"
 	"github.com/fieldperm/fieldperm/test/e2e"
+	"github.com/fieldperm/fieldperm/test/schematest"
 	"github.com/fieldperm/fieldperm/test/stack"
 )
 
@@ -116,9 +116,7 @@ func prepare(t *testing.T, admin *rest.Config) *run {
 	must(t, err)
 	r.types, err = serverTypes(t.Context(), r.server, lists)
 	must(t, err)
-	compiled, errs := load.Offline(nil)
-	must(t, errors.Join(errs...))
-	r.compiled = compiled
+	r.compiled = schematest.Schema(t)
 	r.endpoints = endpoints(t, lists)
 	a, err := r.server.send(t.Context(), http.MethodPost, "/api/v1/namespaces", map[string]any{"apiVersion": "v1", "kind": "Namespace", "metadata": map[string]any{"name": namespace}}, nil)
 	must(t, err)

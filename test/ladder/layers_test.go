@@ -65,11 +65,11 @@ var layers = []layer{
 	// on fieldperm.
 	{"test tools", []string{
 		"test/aggregated/brewery/v1", "test/aggregated/brewery/v1beta1", "test/aggregated/plain/openapi", "test/aggregated/plain/v1",
-		"test/bench/ratios", "test/issuer", "test/mutation/edit", "test/noop", "test/openapi", "test/process", "test/sender", "test/store", "test/watchdog",
+		"test/bench/ratios", "test/fakeapi", "test/issuer", "test/mutation/edit", "test/noop", "test/openapi", "test/process", "test/sender", "test/store", "test/watchdog",
 	}},
-	// API servers, and the API of an aggregated one.
+	// API servers, the API of an aggregated one, and compiled schemas.
 	{"test cluster", []string{
-		"test/aggregated/brewery", "test/aggregated/brewery/openapi", "test/cluster", "test/corpus", "test/exact",
+		"test/aggregated/brewery", "test/aggregated/brewery/openapi", "test/cluster", "test/corpus", "test/exact", "test/schematest",
 	}},
 	// API servers with fieldperm, and an aggregated API server.
 	{"test environment", []string{
