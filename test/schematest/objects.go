@@ -5,7 +5,7 @@ import (
 	"strings"
 )
 
-// Definition is a CustomResourceDefinition of the group example.com with one version, v1.
+// Definition is a namespaced CustomResourceDefinition of the group example.com with one version, v1.
 type Definition struct {
 	// Kind is the kind in the singular. Its resource is the same in lower case, with an s.
 	Kind string
@@ -15,16 +15,11 @@ type Definition struct {
 	Properties string
 	// Subresources are those of v1 in YAML flow style. "" for none.
 	Subresources string
-	// IsCluster means that objects have no namespace.
-	IsCluster bool
 }
 
 // String returns the YAML of the definition.
 func (d Definition) String() string {
-	plural, scope, metadata, version := strings.ToLower(d.Kind)+"s", "Namespaced", "", ""
-	if d.IsCluster {
-		scope = "Cluster"
-	}
+	plural, metadata, version := strings.ToLower(d.Kind)+"s", "", ""
 	if d.Verbs != "" {
 		metadata = "\n  annotations:\n    fieldperm.dev/permission-verbs: |\n      {\"v1\": " + strings.NewReplacer("\n", "\n      ", "\t", "").Replace(strings.TrimSpace(d.Verbs)) + "}"
 	}
@@ -37,11 +32,11 @@ metadata:
   name: %[1]s.example.com%[2]s
 spec:
   group: example.com
-  scope: %[3]s
-  names: {kind: %[4]s, plural: %[1]s}
+  scope: Namespaced
+  names: {kind: %[3]s, plural: %[1]s}
   versions:
-  - {name: v1, served: true, storage: true, %[5]sschema: {openAPIV3Schema: {type: object, properties: {%[6]s}}}}
-`, plural, metadata, scope, d.Kind, version, strings.NewReplacer("\n", " ", "\t", "").Replace(d.Properties))
+  - {name: v1, served: true, storage: true, %[4]sschema: {openAPIV3Schema: {type: object, properties: {%[5]s}}}}
+`, plural, metadata, d.Kind, version, strings.NewReplacer("\n", " ", "\t", "").Replace(d.Properties))
 }
 
 // UncoveredSet returns an UncoveredPermissionSet in YAML. Its spec is in flow style.
