@@ -63,7 +63,7 @@ func quick(packages []pkg, rows []later, past times) []lane {
 }
 
 // rest returns what make test-all runs in addition.
-func rest(packages []pkg, rows []later, past times, race bool) []lane {
+func rest(packages []pkg, rows []later, past times, hasDetector bool) []lane {
 	var clusters, drawn, raced []string
 	var tests []string
 	for _, p := range packages {
@@ -81,23 +81,23 @@ func rest(packages []pkg, rows []later, past times, race bool) []lane {
 		tests = append(tests, p.short...)
 	}
 	run := "-run=" + names(tests)
-	second := lane{
-		{low: true, args: flags(run), packages: past.longestFirst(drawn)},
-		{low: true, dir: "test/observability", args: flags(), packages: []string{"./..."}},
-		{low: true, dir: "test/peers", args: flags(), packages: []string{"./..."}},
-		// Without $CHROMIUM it is skipped.
-		{low: true, dir: "test/browser", args: flags(), packages: []string{"./..."}},
-	}
-	if race {
-		detector := step{low: true, env: []string{"CGO_ENABLED=1"}, args: flags("-race", "-short", "-skip="+names(laterTests(rows, nil))), packages: past.longestFirst(raced)}
-		second = append(lane{detector}, second...)
+	race := step{low: true, env: []string{"CGO_ENABLED=1"}, args: flags("-race", "-short", "-skip="+names(laterTests(rows, nil))), packages: past.longestFirst(raced)}
+	if !hasDetector {
+		race.packages = nil
 	}
 	return []lane{
 		{
 			{args: flags(append(slices.Clone(withCluster), run)...), packages: past.longestFirst(clusters)},
-			{args: flags("-tags", "controllers", "-count=1", "-p=1", "-timeout=60m"), packages: []string{"./test/controllers/..."}},
 		},
-		second,
+		{
+			{args: flags("-tags", "controllers", "-count=1", "-p=1", "-timeout=60m"), packages: []string{"./test/controllers/..."}},
+			race,
+			{low: true, args: flags(run), packages: past.longestFirst(drawn)},
+			{low: true, dir: "test/observability", args: flags(), packages: []string{"./..."}},
+			{low: true, dir: "test/peers", args: flags(), packages: []string{"./..."}},
+			// Without $CHROMIUM it is skipped.
+			{low: true, dir: "test/browser", args: flags(), packages: []string{"./..."}},
+		},
 	}
 }
 
