@@ -138,6 +138,8 @@ func (w *workload) object(name string, fields map[string]any) *unstructured.Unst
 		_ = unstructured.SetNestedMap(o, labels, "spec", "selector")
 	case "ControllerRevision":
 		o["revision"] = int64(1)
+		// As the controllers write it: a template without this is not known to be a whole one, and conditions count as true in it.
+		_ = unstructured.SetNestedField(o, "replace", append(path, "$patch")...)
 	}
 	return &unstructured.Unstructured{Object: o}
 }
