@@ -16,13 +16,12 @@ func main() {
 	list := flag.Bool("list", false, "print the commands, and run nothing")
 	flag.Parse()
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
-	defer stop()
 	passed, err := run(ctx, *all, *list)
+	stop()
 	if err != nil {
 		fmt.Fprintf(os.Stderr, "test: %v\n", err)
 	}
 	if err != nil || !passed {
-		stop()
 		os.Exit(1)
 	}
 }
