@@ -74,7 +74,7 @@ func (r *Run) events(f func(e *event)) {
 	r.T.Helper()
 	log, err := os.Open(r.Stack.AuditLog())
 	Must(r.T, err)
-	defer log.Close()
+	defer log.Close() //nolint:errcheck // Only read.
 	lines := bufio.NewScanner(log)
 	lines.Buffer(nil, 1<<24)
 	for lines.Scan() {

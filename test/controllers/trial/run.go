@@ -145,7 +145,7 @@ func (r *Run) Launch(p Program) {
 	r.T.Helper()
 	log, err := os.Create(filepath.Join(r.Dir, p.Name+".log"))
 	Must(r.T, err)
-	defer log.Close()
+	defer log.Close() //nolint:errcheck // Never written to by this process.
 	cmd := exec.Command(p.Path, p.Args...)
 	cmd.Stdout, cmd.Stderr = log, log
 	cmd.Env = append(append(os.Environ(), "GOGC=300"), p.Env...)

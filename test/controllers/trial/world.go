@@ -260,7 +260,7 @@ func healthy(ctx context.Context, address string) error {
 	if err != nil {
 		return err
 	}
-	defer response.Body.Close()
+	defer response.Body.Close() //nolint:errcheck // Only read.
 	if response.StatusCode != http.StatusOK {
 		return errors.New(response.Status)
 	}
