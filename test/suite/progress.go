@@ -23,6 +23,12 @@ type event struct {
 	FailedBuild                               string
 }
 
+// key is a test in a command, a package if it has no test. make test-all runs some packages in two commands at the same time.
+type key struct {
+	command   *step
+	pkg, test string
+}
+
 // progress follows go test commands that run at the same time, and prints what a person wants to know.
 type progress struct {
 	name string
@@ -35,16 +41,18 @@ type progress struct {
 	begin   time.Time
 	all     int // packages that are expected
 	now     times
-	running map[string]time.Time // packages
-	// output has the lines of tests that have not ended, by package and test, and those of builds, by package.
-	output map[[2]string][]string
-	failed []string
+	running map[key]time.Time // packages
+	// output has the lines of tests and packages that have not ended, and those of builds.
+	output map[key][]string
+	// hasFailed are packages of which a test has failed.
+	hasFailed map[key]bool
+	failed    []string
 	passed, skipped,
 	done int
 }
 
 func newProgress(out, events io.Writer, name string, past times) *progress {
-	return &progress{name: name, past: past, out: out, events: events, begin: time.Now(), now: times{When: time.Now(), Packages: map[string]float64{}}, running: map[string]time.Time{}, output: map[[2]string][]string{}}
+	return &progress{name: name, past: past, out: out, events: events, begin: time.Now(), now: times{When: time.Now(), Packages: map[string]float64{}}, running: map[key]time.Time{}, output: map[key][]string{}, hasFailed: map[key]bool{}}
 }
 
 // announce says what will run.
@@ -104,8 +112,8 @@ func (p *progress) say() {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	var now []string
-	for _, name := range slices.SortedFunc(maps.Keys(p.running), func(a, b string) int { return p.running[a].Compare(p.running[b]) }) {
-		now = append(now, fmt.Sprintf("%s (%s)", short(name), seconds(time.Since(p.running[name]).Seconds())))
+	for _, k := range slices.SortedFunc(maps.Keys(p.running), func(a, b key) int { return p.running[a].Compare(p.running[b]) }) {
+		now = append(now, fmt.Sprintf("%s (%s)", short(k.pkg), seconds(time.Since(p.running[k]).Seconds())))
 	}
 	if len(now) == 0 {
 		now = []string{"the compiler"}
@@ -117,56 +125,50 @@ func (p *progress) say() {
 	fmt.Fprintf(p.out, "%s: after %s: %d packages done of about %d%s; running: %s\n", p.name, seconds(time.Since(p.begin).Seconds()), p.done, p.all, failures, strings.Join(now, ", "))
 }
 
-func (p *progress) failures() int {
-	p.mu.Lock()
-	defer p.mu.Unlock()
-	return len(p.failed)
-}
-
-// read takes a line that go test printed.
-func (p *progress) read(s step, line []byte) {
+// read takes a line that a command printed, and reports whether it is a failure.
+func (p *progress) read(s *step, line []byte) bool {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	_, _ = p.events.Write(line) // It is only a help.
 	var e event
 	if err := json.Unmarshal(line, &e); err != nil {
 		fmt.Fprintf(p.out, "%s", line)
-		return
+		return false
 	}
-	if e.Package == "" {
-		e.Package = e.ImportPath
-	}
-	key := [2]string{e.Package, e.Test}
+	k := key{s, e.Package, e.Test}
 	switch e.Action {
 	case "start":
-		p.running[e.Package] = time.Now()
-	case "output", "build-output":
-		p.output[key] = append(p.output[key], e.Output)
+		p.running[k] = time.Now()
+	case "build-output":
+		k.pkg = e.ImportPath
+		p.output[k] = append(p.output[k], e.Output)
+	case "output":
+		p.output[k] = append(p.output[k], e.Output)
 	case "pass", "skip", "fail":
-		p.end(s, key, e)
+		p.end(k, e)
 	}
+	return e.Action == "fail"
 }
 
 // end takes the result of a test or, without the name of one, of a package.
-func (p *progress) end(s step, key [2]string, e event) {
-	lines := p.output[key]
-	delete(p.output, key)
-	isPackage := e.Test == ""
+func (p *progress) end(k key, e event) {
+	lines := p.output[k]
+	delete(p.output, k)
+	isPackage, whole := e.Test == "", key{k.command, k.pkg, ""}
 	if isPackage {
-		delete(p.running, e.Package)
+		delete(p.running, k)
 		p.done++
 		p.now.Packages["./"+strings.TrimPrefix(short(e.Package), "./")] += e.Elapsed
 	}
 	switch {
 	case e.Action == "fail":
 		// What a package prints is not of interest if one of its tests failed. A build that fails has printed why before.
-		again := fmt.Sprintf("FAIL %s %s", e.Package, e.Test)
-		if isPackage && slices.ContainsFunc(p.failed, func(f string) bool { return strings.HasPrefix(f, again) }) {
-			lines = nil
-		} else {
-			lines = append(p.output[[2]string{e.FailedBuild, ""}], lines...)
-			p.failed = append(p.failed, strings.TrimSpace(again)+"\n     again: "+s.again(e))
+		if isPackage && p.hasFailed[whole] {
+			return
 		}
+		p.hasFailed[whole] = true
+		lines = append(p.output[key{k.command, e.FailedBuild, ""}], lines...)
+		p.failed = append(p.failed, strings.TrimSpace("FAIL "+e.Package+" "+e.Test)+"\n     again: "+k.command.again(e))
 		fmt.Fprint(p.out, strings.Join(lines, ""))
 	case isPackage && e.Action == "pass":
 		fmt.Fprintf(p.out, "ok   %-40s %8s  (%d of about %d)\n", short(e.Package), seconds(e.Elapsed), p.done, p.all)
@@ -181,7 +183,7 @@ func (p *progress) end(s step, key [2]string, e event) {
 }
 
 // again returns the command that runs a failed test.
-func (s step) again(e event) string {
+func (s *step) again(e event) string {
 	one := step{dir: s.dir, env: s.env, packages: []string{e.Package}}
 	for _, arg := range s.args {
 		if !strings.HasPrefix(arg, "-run=") && !strings.HasPrefix(arg, "-skip=") {

@@ -14,7 +14,7 @@ func TestProgress_AFailureIsNamedAgainAtTheEnd(t *testing.T) {
 	inEmptyCheckout(t)
 	var out strings.Builder
 	p := newProgress(&out, io.Discard, "make test", times{})
-	s := step{args: []string{"-tags", tag, "-count=1", "-skip=^(TestSlow)$"}}
+	s := &step{args: []string{"-tags", tag, "-count=1", "-skip=^(TestSlow)$"}}
 	for _, line := range []string{
 		`{"Action":"start","Package":"github.com/fieldperm/fieldperm/verbs"}`,
 		`{"Action":"output","Package":"github.com/fieldperm/fieldperm/verbs","Test":"TestA","Output":"quiet\n"}`,
@@ -53,7 +53,7 @@ func TestProgress_AFailureIsNamedAgainAtTheEnd(t *testing.T) {
 func TestProgress_APackageThatDoesNotBuildFails(t *testing.T) {
 	inEmptyCheckout(t)
 	var out strings.Builder
-	p := newProgress(&out, io.Discard, "make test", times{})
+	p, s := newProgress(&out, io.Discard, "make test", times{}), &step{}
 	for _, line := range []string{
 		`{"ImportPath":"github.com/fieldperm/fieldperm/verbs","Action":"build-output","Output":"verbs.go:3:1: syntax error\n"}`,
 		`{"ImportPath":"github.com/fieldperm/fieldperm/verbs","Action":"build-fail"}`,
@@ -61,7 +61,7 @@ func TestProgress_APackageThatDoesNotBuildFails(t *testing.T) {
 		`{"Action":"output","Package":"github.com/fieldperm/fieldperm/schema","Output":"panic: no\n"}`,
 		`{"Action":"fail","Package":"github.com/fieldperm/fieldperm/schema","Elapsed":0}`,
 	} {
-		p.read(step{}, []byte(line))
+		p.read(s, []byte(line))
 	}
 	if passed, err := p.finish(nil); passed || err != nil {
 		t.Errorf("passed %t, %v", passed, err)
@@ -69,6 +69,37 @@ func TestProgress_APackageThatDoesNotBuildFails(t *testing.T) {
 	for _, part := range []string{"verbs.go:3:1: syntax error", "panic: no", "FAIL github.com/fieldperm/fieldperm/verbs\n", "FAIL github.com/fieldperm/fieldperm/schema\n", "0 passed, 2 failed, 0 skipped"} {
 		if !strings.Contains(out.String(), part) {
 			t.Errorf("%q is missing in\n%s", part, out.String())
+		}
+	}
+}
+
+// TestProgress_CommandsWithTheSamePackage: what one command prints of a test is not shown for another, and a failure of one hides none.
+func TestProgress_CommandsWithTheSamePackage(t *testing.T) {
+	inEmptyCheckout(t)
+	var out strings.Builder
+	p := newProgress(&out, io.Discard, "make test-all", times{})
+	plain, race := &step{args: []string{"-run=TestX"}}, &step{args: []string{"-race"}}
+	for _, line := range []struct {
+		step *step
+		text string
+	}{
+		{plain, `{"Action":"output","Package":"verbs","Test":"TestX","Output":"plain\n"}`},
+		{race, `{"Action":"output","Package":"verbs","Test":"TestX","Output":"race\n"}`},
+		{race, `{"Action":"pass","Package":"verbs","Test":"TestX"}`},
+		{plain, `{"Action":"fail","Package":"verbs","Test":"TestX"}`},
+		{plain, `{"Action":"fail","Package":"verbs"}`},
+		{race, `{"Action":"output","Package":"verbs","Output":"exit status 66\n"}`},
+		{race, `{"Action":"fail","Package":"verbs"}`},
+	} {
+		p.read(line.step, []byte(line.text))
+	}
+	if _, err := p.finish(nil); err != nil {
+		t.Error(err)
+	}
+	text := out.String()
+	for part, want := range map[string]int{"plain\n": 1, "race\n": 0, "exit status 66\n": 1, "FAIL verbs TestX\n": 1, "FAIL verbs\n": 1, "1 passed, 2 failed": 1} {
+		if got := strings.Count(text, part); got != want {
+			t.Errorf("%q occurs %d times, want %d in\n%s", part, got, want, text)
 		}
 	}
 }
@@ -92,7 +123,7 @@ func TestProgress_TellsHowLongItTookLastTime(t *testing.T) {
 				t.Errorf("%q is missing in %s", c.says, out.String())
 			}
 			if c.fails {
-				p.read(step{}, []byte(`{"Action":"fail","Package":"verbs","Test":"TestX"}`))
+				p.read(&step{}, []byte(`{"Action":"fail","Package":"verbs","Test":"TestX"}`))
 			}
 			time.Sleep(4*time.Minute + 5*time.Second)
 			if passed, err := p.finish(nil); passed == c.fails || err != nil {

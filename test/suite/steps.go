@@ -130,19 +130,22 @@ func binaries() string {
 
 // String returns the command as a shell takes it.
 func (s step) String() string {
-	words := slices.Clone(s.env)
-	words = append(words, "go")
+	words := append(slices.Clone(s.env), s.words()...)
+	for i, word := range words {
+		if strings.ContainsAny(word, "|()$^*") {
+			words[i] = "'" + word + "'"
+		}
+	}
+	return strings.Join(words, " ")
+}
+
+// words returns the command; more follow "go test".
+func (s step) words(more ...string) []string {
+	words := []string{"go"}
 	if s.dir != "" {
 		words = append(words, "-C", s.dir)
 	}
-	words = append(words, "test")
-	for _, arg := range s.args {
-		if strings.ContainsAny(arg, "|()$^*") {
-			arg = "'" + arg + "'"
-		}
-		words = append(words, arg)
-	}
-	return strings.Join(append(words, s.packages...), " ")
+	return slices.Concat(words, []string{"test"}, more, s.args, s.packages)
 }
 
 // run runs the steps of a lane. A step whose tests fail does not keep the next one from running.
@@ -159,14 +162,10 @@ func (l lane) run(ctx context.Context, p *progress) error {
 }
 
 func (s step) run(ctx context.Context, p *progress) error {
-	words := []string{"go"}
+	words := s.words("-json")
 	if s.low {
-		words = []string{"nice", "-n", "5", "go"}
+		words = append([]string{"nice", "-n", "5"}, words...)
 	}
-	if s.dir != "" {
-		words = append(words, "-C", s.dir)
-	}
-	words = append(append(append(words, "test", "-json"), s.args...), s.packages...)
 	cmd := exec.CommandContext(ctx, words[0], words[1:]...) //nolint:gosec // Our own command.
 	cmd.Env = append(append(os.Environ(), "FIELDPERM_BIN="+binaries()), s.env...)
 	// Ctrl-C reaches the tests by the terminal, so that they can clean up. This program waits for them.
@@ -181,12 +180,12 @@ func (s step) run(ctx context.Context, p *progress) error {
 	if err := cmd.Start(); err != nil {
 		return err
 	}
-	failures := p.failures()
+	failed := false
 	lines := bufio.NewReader(stdout)
 	for {
 		line, err := lines.ReadBytes('\n')
 		if len(line) > 0 {
-			p.read(s, line)
+			failed = p.read(&s, line) || failed
 		}
 		if err == io.EOF {
 			break
@@ -195,7 +194,7 @@ func (s step) run(ctx context.Context, p *progress) error {
 		}
 	}
 	// go test ends with 1 if a test failed, which progress knows then.
-	if err := cmd.Wait(); err != nil && (ctx.Err() != nil || p.failures() == failures) {
+	if err := cmd.Wait(); err != nil && (ctx.Err() != nil || !failed) {
 		return fmt.Errorf("%w: %s", err, strings.TrimSpace(stderr.String()))
 	}
 	return nil
