@@ -6,7 +6,6 @@ import (
 	"fmt"
 	"io"
 	"strings"
-	"sync"
 	"time"
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
@@ -19,6 +18,7 @@ import (
 	"k8s.io/client-go/discovery"
 	"k8s.io/client-go/rest"
 	"k8s.io/client-go/restmapper"
+	"k8s.io/klog/v2"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 )
 
@@ -31,7 +31,9 @@ type Objects struct {
 
 // Objects returns the objects of the cluster as a user sees them.
 func (c *Cluster) Objects(user *User) (*Objects, error) {
-	o, err := client.New(user.Config, client.Options{})
+	config := rest.CopyConfig(user.Config)
+	config.WarningHandlerWithContext = listener{}
+	o, err := client.New(config, client.Options{Log: klog.Background()})
 	if err != nil {
 		return nil, fmt.Errorf("objects of user %q: %w", user.Name, err)
 	}
@@ -40,28 +42,19 @@ func (c *Cluster) Objects(user *User) (*Objects, error) {
 
 // Create creates the objects of a manifest in their order, and ends with the first error. It returns the warnings.
 func (o *Objects) Create(ctx context.Context, manifest string) (warnings []string, err error) {
-	heard := &listener{}
-	config := rest.CopyConfig(o.user.Config)
-	config.WarningHandlerWithContext = heard
-	c, err := client.New(config, client.Options{Mapper: o.client.RESTMapper()})
-	if err != nil {
-		return nil, err
-	}
-	err = o.each(manifest, func(u *unstructured.Unstructured) error { return c.Create(ctx, u, client.FieldOwner("kubectl-create")) })
-	return heard.warnings, err
+	ctx = context.WithValue(ctx, listener{}, &warnings)
+	err = o.each(manifest, func(u *unstructured.Unstructured) error {
+		return o.client.Create(ctx, u, client.FieldOwner("kubectl-create"))
+	})
+	return warnings, err
 }
 
-// listener keeps warnings.
-type listener struct {
-	mu       sync.Mutex
-	warnings []string
-}
+// listener puts the warnings about a request where the request's context says, if it says so.
+type listener struct{}
 
-func (l *listener) HandleWarningHeaderWithContext(_ context.Context, code int, _, text string) {
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	if code == 299 && text != "" {
-		l.warnings = append(l.warnings, text)
+func (listener) HandleWarningHeaderWithContext(ctx context.Context, code int, _, text string) {
+	if heard, ok := ctx.Value(listener{}).(*[]string); ok && code == 299 && text != "" {
+		*heard = append(*heard, text)
 	}
 }
 
@@ -90,9 +83,8 @@ func (o *Objects) Delete(ctx context.Context, manifest string) error {
 	})
 }
 
-// Remove deletes an object by the name of its resource as kubectl takes it: "pod", "crd", "networkpolicy.v1.networking.k8s.io". It is in the
-// namespace default, or in none. It returns the kind; an object that does not exist is no error, and a resource that is not served any more
-// has no kind.
+// Remove deletes an object by the name of its resource as kubectl takes it, but for short names: "pod", "networkpolicy.v1.networking.k8s.io".
+// It is in the namespace default, or in none. It returns the kind. An object that does not exist is no error.
 func (o *Objects) Remove(ctx context.Context, resource, name string) (schema.GroupVersionKind, error) {
 	known, err := discovery.NewDiscoveryClientForConfig(o.user.Config)
 	if err != nil {
@@ -111,9 +103,7 @@ func (o *Objects) Remove(ctx context.Context, resource, name string) (schema.Gro
 	if meta.IsNoMatchError(err) {
 		kind, err = mapper.KindFor(partial.WithVersion(""))
 	}
-	if meta.IsNoMatchError(err) {
-		return schema.GroupVersionKind{}, nil
-	} else if err != nil {
+	if err != nil {
 		return schema.GroupVersionKind{}, err
 	}
 	manifest := fmt.Sprintf("{apiVersion: %q, kind: %q, metadata: {name: %q}}", kind.GroupVersion(), kind.Kind, name)
@@ -121,11 +111,11 @@ func (o *Objects) Remove(ctx context.Context, resource, name string) (schema.Gro
 }
 
 // Await waits until is answers true to the status, the reason and the message of a condition of each object of a manifest. An object that
-// does not exist, or has no such condition, has three empty strings.
-func (o *Objects) Await(ctx context.Context, manifest, condition string, is func(status, reason, message string) bool) error {
+// does not exist, or has no such condition, has three empty strings. It waits for at most limit for each object.
+func (o *Objects) Await(ctx context.Context, manifest, condition string, limit time.Duration, is func(status, reason, message string) bool) error {
 	return o.each(manifest, func(u *unstructured.Unstructured) error {
 		var last [3]string
-		err := wait.PollUntilContextTimeout(ctx, 20*time.Millisecond, time.Minute, true, func(ctx context.Context) (bool, error) {
+		err := wait.PollUntilContextTimeout(ctx, 20*time.Millisecond, limit, true, func(ctx context.Context) (bool, error) {
 			live := u.DeepCopy()
 			err := o.client.Get(ctx, client.ObjectKeyFromObject(u), live)
 			if client.IgnoreNotFound(err) != nil {

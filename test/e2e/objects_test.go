@@ -5,6 +5,7 @@ package e2e
 import (
 	"context"
 	"testing"
+	"time"
 
 	"github.com/fieldperm/fieldperm/api/v1alpha1"
 	"github.com/fieldperm/fieldperm/test/cluster"
@@ -62,7 +63,7 @@ func awaitLast(t *testing.T, s *stack.Stack, last string) {
 	ctx, o := context.WithoutCancel(t.Context()), objects(t, s)
 	_, err := o.Create(ctx, last)
 	must(t, err)
-	must(t, o.Await(ctx, last, v1alpha1.ConditionCompiled, func(status, _, _ string) bool { return status != "" }))
+	must(t, o.Await(ctx, last, v1alpha1.ConditionCompiled, 20*time.Second, func(status, _, _ string) bool { return status != "" }))
 	must(t, o.Delete(ctx, last))
 }
 
@@ -70,11 +71,11 @@ func awaitLast(t *testing.T, s *stack.Stack, last string) {
 func established(t *testing.T, s *stack.Stack, name string) {
 	t.Helper()
 	manifest := "apiVersion: apiextensions.k8s.io/v1\nkind: CustomResourceDefinition\nmetadata: {name: " + name + "}\n"
-	awaitCondition(t, s, manifest, "Established", func(status, _, _ string) bool { return status == "True" })
+	awaitCondition(t, s, manifest, "Established", 20*time.Second, func(status, _, _ string) bool { return status == "True" })
 }
 
 // awaitCondition waits until is answers true to a condition of the objects of a manifest.
-func awaitCondition(t *testing.T, s *stack.Stack, manifest, condition string, is func(status, reason, message string) bool) {
+func awaitCondition(t *testing.T, s *stack.Stack, manifest, condition string, limit time.Duration, is func(status, reason, message string) bool) {
 	t.Helper()
-	must(t, objects(t, s).Await(t.Context(), manifest, condition, is))
+	must(t, objects(t, s).Await(t.Context(), manifest, condition, limit, is))
 }

@@ -16,6 +16,7 @@ import (
 	"path/filepath"
 	"strings"
 	"testing"
+	"time"
 
 	rbacv1 "k8s.io/api/rbac/v1"
 	"k8s.io/apimachinery/pkg/api/meta"
@@ -144,14 +145,14 @@ func policy(t *testing.T, s *stack.Stack, name string, spec *v1alpha1.Conditiona
 		"apiVersion": v1alpha1.GroupVersion.String(), "kind": v1alpha1.ConditionalPolicyKind, "metadata": map[string]any{"name": name}, "spec": spec,
 	})
 	must(t, err)
-	t.Cleanup(func() { must(t, objects(t, s).Delete(context.WithoutCancel(t.Context()), string(text))) })
+	remove(t, s, v1alpha1.ConditionalPolicyResource, name)
 	warnings := put(t, s, string(text))
 	if len(warnings) != len(admission.PolicyWarnings(spec)) {
 		t.Fatalf("%s: warnings: %q", name, warnings)
 	}
 	// Some resources have no object to probe with. The rules are in force in both cases.
-	awaitCondition(t, s, string(text), "Compiled", func(status, _, _ string) bool { return status == "True" })
-	awaitCondition(t, s, string(text), "Enforced", func(status, reason, message string) bool {
+	awaitCondition(t, s, string(text), "Compiled", 30*time.Second, func(status, _, _ string) bool { return status == "True" })
+	awaitCondition(t, s, string(text), "Enforced", 30*time.Second, func(status, reason, message string) bool {
 		return status == "True" || status == "Unknown" && reason == "NotProbed" && !strings.Contains(message, "has not been probed")
 	})
 }

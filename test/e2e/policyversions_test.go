@@ -23,7 +23,7 @@ func TestK5_AVersionThatAppearsLaterIsNotChecked(t *testing.T) {
 		return `{"apiVersion":"apiextensions.k8s.io/v1","kind":"CustomResourceDefinition","metadata":{"name":"gads.later.example.com"},"spec":{"group":"later.example.com","scope":"Namespaced",
 			"names":{"kind":"Gad","plural":"gads","singular":"gad","listKind":"GadList"},"versions":[` + strings.Join(versions, ",") + `]}}`
 	}
-	remove(t, s, "crd", "gads.later.example.com")
+	remove(t, s, "customresourcedefinition", "gads.later.example.com")
 	put(t, s, definition(first))
 	established(t, s, "gads.later.example.com")
 	const condition = "!has(object.spec.privileged) || object.spec.privileged == false"
