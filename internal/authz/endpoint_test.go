@@ -122,7 +122,7 @@ func TestKEP3221_AConditionsEndpointThatIsDownBlocksNoRotation(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		p.write("labels", strings.Replace(string(kubeconfig), "/conditions", c.to, 1)+"# rotated\n")
+		p.write("labels", strings.Replace(string(kubeconfig), "/conditions", c.to, 1)+"\n")
 		data, err := os.ReadFile(p.file())
 		if err != nil {
 			t.Fatal(err)

@@ -77,15 +77,11 @@ type hook struct {
 // conditional is the entry of a webhook that returns conditions, with both its endpoints.
 func (p place) conditional(name string, server *fakeapi.Server, policy string) hook {
 	p.t.Helper()
-	p.write(name+".ca", string(server.CA()))
-	p.write(name, fmt.Sprintf(`apiVersion: v1
-kind: Config
-clusters:
-- {name: a, cluster: {server: "%[1]s/authorize", certificate-authority: %[2]q}}
-- {name: c, cluster: {server: "%[1]s/conditions", certificate-authority: %[2]q}}
-contexts: [{name: authorize, context: {cluster: a}}, {name: conditions, context: {cluster: c}}]
-current-context: authorize
-`, server.URL, p.path(name+".ca")))
+	kubeconfig, err := os.ReadFile(server.Kubeconfig(p.t, "authorize", "conditions"))
+	if err != nil {
+		p.t.Fatal(err)
+	}
+	p.write(name, string(kubeconfig)+"\n")
 	return hook{
 		name: name, kubeconfig: p.path(name), policy: policy,
 		more: "conditionsEndpointKubeConfigContext: conditions\nauthorizationConditionsReviewVersion: v1alpha1\nconditionsDialect: conditionSetChain",

@@ -4,11 +4,9 @@ package plugin
 
 import (
 	"context"
-	"encoding/pem"
 	"fmt"
 	"io"
 	"net/http"
-	"net/http/httptest"
 	"os"
 	"path/filepath"
 	"strings"
@@ -22,6 +20,7 @@ import (
 
 	"github.com/fieldperm/fieldperm/internal/conditions/wire"
 	"github.com/fieldperm/fieldperm/internal/server"
+	"github.com/fieldperm/fieldperm/test/fakeapi"
 )
 
 // team is an authorizer that returns one condition about updates by painters: the object contains a text.
@@ -72,9 +71,9 @@ func (w team) serve(path string, body []byte) ([]byte, error) {
 }
 
 // entry runs the authorizer, and returns its entry in an AuthorizationConfiguration.
-func (w team) entry(t *testing.T, dir string) string {
+func (w team) entry(t *testing.T) string {
 	t.Helper()
-	s := httptest.NewTLSServer(http.HandlerFunc(func(out http.ResponseWriter, r *http.Request) {
+	s := fakeapi.Serve(t, http.HandlerFunc(func(out http.ResponseWriter, r *http.Request) {
 		body, err := io.ReadAll(r.Body)
 		if err == nil {
 			body, err = w.serve(r.URL.Path, body)
@@ -86,22 +85,11 @@ func (w team) entry(t *testing.T, dir string) string {
 		out.Header().Set("Content-Type", "application/json")
 		_, _ = out.Write(body)
 	}))
-	t.Cleanup(s.Close)
-	ca, file := filepath.Join(dir, w.name+".ca"), filepath.Join(dir, w.name)
-	must(t, os.WriteFile(ca, pem.EncodeToMemory(&pem.Block{Type: "CERTIFICATE", Bytes: s.Certificate().Raw}), 0o600))
-	must(t, os.WriteFile(file, fmt.Appendf(nil, `apiVersion: v1
-kind: Config
-clusters:
-- {name: a, cluster: {server: "%[1]s/authorize", certificate-authority: %[2]q}}
-- {name: c, cluster: {server: "%[1]s/conditions", certificate-authority: %[2]q}}
-contexts: [{name: authorize, context: {cluster: a}}, {name: conditions, context: {cluster: c}}]
-current-context: authorize
-`, s.URL, ca), 0o600))
 	return fmt.Sprintf(`- type: Webhook
   name: %s
   webhook: {timeout: 5s, subjectAccessReviewVersion: v1, failurePolicy: Deny, authorizedTTL: 1s, unauthorizedTTL: 1s, connectionInfo: {type: KubeConfigFile, kubeConfigFile: %q},
     conditionsEndpointKubeConfigContext: conditions, authorizationConditionsReviewVersion: v1alpha1, conditionsDialect: %s}
-`, w.name, file, w.dialect)
+`, w.name, s.Kubeconfig(t, "authorize", "conditions"), w.dialect)
 }
 
 // readsRBAC lets the user of the command list what an authorizer of type RBAC decides by.
@@ -117,8 +105,8 @@ func TestK7_K8_Cluster_WebhooksOfAFile(t *testing.T) {
 	dir := t.TempDir()
 	file := filepath.Join(dir, "authorization.yaml")
 	must(t, os.WriteFile(file, []byte("apiVersion: apiserver.config.k8s.io/v1\nkind: AuthorizationConfiguration\nauthorizers:\n"+
-		team{name: "reds", text: "red", dialect: wire.ConditionSetChain}.entry(t, dir)+
-		team{name: "closed", text: "forbidden", dialect: wire.ConditionalDecision, denies: true}.entry(t, dir)+
+		team{name: "reds", text: "red", dialect: wire.ConditionSetChain}.entry(t)+
+		team{name: "closed", text: "forbidden", dialect: wire.ConditionalDecision, denies: true}.entry(t)+
 		"- {type: RBAC, name: rbac}\n"), 0o600))
 	p := newPlane(t, func(o *server.Options) { o.AuthorizationConfig = file })
 	p.webhooks = true

@@ -68,15 +68,22 @@ func (s *Server) Config() *rest.Config {
 	return &rest.Config{Host: s.URL, TLSClientConfig: rest.TLSClientConfig{CAData: s.CA()}}
 }
 
-// Kubeconfig writes a kubeconfig for the server and returns its path.
-func (s *Server) Kubeconfig(t testing.TB) string {
+// Kubeconfig writes a kubeconfig for the server and returns its path. With paths it has a context of the name of each, for that path of the
+// server; the first is the current one.
+func (s *Server) Kubeconfig(t testing.TB, paths ...string) string {
 	t.Helper()
+	if len(paths) == 0 {
+		paths = []string{""}
+	}
 	type named map[string]any
+	var contexts, clusters []named
+	for _, path := range paths {
+		contexts = append(contexts, named{"name": path, "context": named{"cluster": path, "user": "u"}})
+		clusters = append(clusters, named{"name": path, "cluster": named{"server": s.URL + "/" + path, "certificate-authority-data": s.CA()}})
+	}
 	raw, err := json.Marshal(named{
-		"apiVersion": "v1", "kind": "Config", "current-context": "c",
-		"contexts": []named{{"name": "c", "context": named{"cluster": "c", "user": "u"}}},
-		"clusters": []named{{"name": "c", "cluster": named{"server": s.URL, "certificate-authority-data": s.CA()}}},
-		"users":    []named{{"name": "u", "user": named{}}},
+		"apiVersion": "v1", "kind": "Config", "current-context": paths[0], "contexts": contexts, "clusters": clusters,
+		"users": []named{{"name": "u", "user": named{}}},
 	})
 	if err != nil {
 		t.Fatal(err)

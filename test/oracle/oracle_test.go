@@ -28,11 +28,12 @@ func TestOracle_StoredObjectsEqualThePermittedChanges(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	writes := shortWrites
+	writes, topologies := shortWrites, map[string]stack.Topology{"static": stack.Static, "objects": stack.REST}
 	if testing.Short() {
 		writes /= 8
+		delete(topologies, "objects")
 	}
-	for name, topology := range map[string]stack.Topology{"static": stack.Static, "objects": stack.REST} {
+	for name, topology := range topologies {
 		t.Run(name, func(t *testing.T) {
 			report, err := Run(t.Context(), Config{Bin: bin, Root: filepath.Dir(bin), Writes: writes, Epoch: writes / 2, Seed: 3617, Topology: topology, For: shortTime})
 			if report != nil {

