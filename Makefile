@@ -63,6 +63,13 @@ test-oracle: build controlplane ## Send WRITES random writes from SEED; judge wh
 	@# Memory for processor time: the collector of each process runs less often.
 	@GOGC=300 $(BIN)/oracle -bin $(BIN) -writes $(WRITES) -seed $(SEED) $(ORACLE)
 
+.PHONY: test-previous
+test-previous: build controlplane ## Record WRITES random writes from SEED; compare the decisions of this core and of the previous one on them.
+	@go build -o $(BIN)/oracle ./test/oracle/cmd
+	@rm -rf $(BIN)/recorded
+	@GOGC=300 $(BIN)/oracle -bin $(BIN) -writes $(WRITES) -seed $(SEED) -record $(BIN)/recorded $(ORACLE)
+	@go run ./test/previous/replay $(BIN)/recorded
+
 .PHONY: test-oracle-faults
 test-oracle-faults: controlplane ## Put known faults back, one at a time; the oracle must find each.
 	go run ./test/oracle/faults -seed $(SEED)

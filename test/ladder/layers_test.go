@@ -65,7 +65,7 @@ var layers = []layer{
 	// on fieldperm.
 	{"test tools", []string{
 		"test/aggregated/brewery/v1", "test/aggregated/brewery/v1beta1", "test/aggregated/plain/openapi", "test/aggregated/plain/v1",
-		"test/bench/ratios", "test/fakeapi", "test/issuer", "test/mutation/edit", "test/noop", "test/openapi", "test/process", "test/sender", "test/store", "test/watchdog",
+		"test/bench/ratios", "test/fakeapi", "test/issuer", "test/mutation/edit", "test/noop", "test/openapi", "test/previous", "test/process", "test/sender", "test/store", "test/watchdog",
 	}},
 	// API servers, the API of an aggregated one, and compiled schemas.
 	{"test cluster", []string{
@@ -77,7 +77,7 @@ var layers = []layer{
 	}},
 	// Programs that draw requests and judge stored objects, and the trials of controllers.
 	{"test programs", []string{
-		"test/controllers/trial", "test/oracle",
+		"test/controllers/trial", "test/oracle", "test/previous/replay",
 	}},
 	// Packages that no package imports.
 	{"tests", []string{

@@ -51,6 +51,8 @@ type Config struct {
 	For time.Duration
 	// Log receives progress messages. Nil: none.
 	Log io.Writer
+	// Record is the folder for the documents and the reviews of the run, which test/previous replays. Empty: none.
+	Record string
 }
 
 // world is a running control plane with the data that the oracle has about it.
@@ -62,6 +64,7 @@ type world struct {
 	client kubernetes.Interface
 	table  *table
 	ledger *ledger
+	record *recorder
 
 	converter *converter
 	dresses   map[runtimeschema.GroupKind]*dress
@@ -121,6 +124,9 @@ func Run(ctx context.Context, config Config) (*Report, error) {
 func start(ctx context.Context, config Config) (*world, error) {
 	w := &world{config: config, table: newTable(), learned: map[Place]map[string]bool{}, left: config.Writes}
 	w.ledger = &ledger{shards: map[int][]asked{}, strange: w.table.strange}
+	if config.Record != "" {
+		w.record = &recorder{dir: config.Record}
+	}
 	var err error
 	if w.dresses, err = dresses(); err != nil {
 		return nil, err
@@ -129,7 +135,11 @@ func start(ctx context.Context, config Config) (*world, error) {
 		return nil, err
 	}
 	if w.stack, err = stack.Start(ctx, stack.Config{
-		Bin: config.Bin, Topology: config.Topology, Prepare: checksInProcess, Observe: w.ledger.enter,
+		Bin: config.Bin, Topology: config.Topology, Prepare: checksInProcess,
+		Observe: func(path string, question, answer []byte) {
+			w.ledger.enter(path, question, answer)
+			w.record.enter(path, question)
+		},
 		ServerFlags: merged(store.ServerFlags(), map[string][]string{
 			"runtime-config":                 {"api/all=true"},
 			"feature-gates":                  {"AllAlpha=true,AllBeta=true,CBORServingAndStorage=false"},
@@ -185,7 +195,7 @@ func (w *world) stop() error {
 	if w.store != nil {
 		errs = append(errs, w.store.Close())
 	}
-	return errors.Join(append(errs, w.stack.Stop())...)
+	return errors.Join(append(errs, w.stack.Stop(), w.record.end())...)
 }
 
 // checksInProcess makes fieldperm evaluate RBAC in process, so that a check costs no request.
@@ -241,6 +251,9 @@ func (w *world) run(ctx context.Context) error {
 	for w.left > 0 && !w.table.enough(w.config) {
 		if err := w.nextEpoch(ctx); err != nil {
 			return fmt.Errorf("epoch %d: %w", w.epoch, err)
+		}
+		if err := w.record.begin(w.epoch, w.inForceNow()); err != nil {
+			return err
 		}
 		budget := min(w.left, w.config.Epoch)
 		w.left -= budget

@@ -33,6 +33,7 @@ func run() error {
 	flag.IntVar(&config.Definitions, "definitions", 0, "definitions of an epoch; -1 for none")
 	flag.BoolVar(&static, "static", false, "static manifests in place of objects")
 	flag.StringVar(&only, "only", "", "resources, separated by commas")
+	flag.StringVar(&config.Record, "record", "", "folder for what test/previous replays")
 	flag.StringVar(&config.Bin, "bin", "bin", "directory of the commands")
 	flag.Parse()
 	config.Topology = stack.REST

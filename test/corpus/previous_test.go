@@ -1,0 +1,26 @@
+package corpus
+
+import (
+	"testing"
+
+	"github.com/fieldperm/fieldperm/test/previous"
+)
+
+// TestPrevious_Scenarios: what the core allows in a scenario, the previous one allowed too, but for the rows of the table.
+func TestPrevious_Scenarios(t *testing.T) {
+	files, err := SchemaFiles(root)
+	must(t, err)
+	world, err := previous.Offline(files)
+	must(t, err)
+	tally := previous.Tally{}
+	for _, s := range scenarios(t) {
+		for _, step := range s.Reviewed() {
+			req, err := s.Request(step)
+			must(t, err)
+			for _, d := range tally.Add(world.Compare(t.Context(), req)) {
+				t.Errorf("%s: %s: %s", s.Name, step.Name, d)
+			}
+		}
+	}
+	t.Logf("differences by row: %v", tally)
+}

@@ -1,0 +1,349 @@
+package walk
+
+import (
+	"slices"
+	"strconv"
+
+	"github.com/fieldperm/fieldperm/test/previous/fieldperm/change"
+	"github.com/fieldperm/fieldperm/test/previous/internal/rawjson"
+	"github.com/fieldperm/fieldperm/test/previous/schema"
+	"github.com/fieldperm/fieldperm/test/previous/schema/fieldpath"
+	"github.com/fieldperm/fieldperm/test/previous/verbs"
+)
+
+// Scope is the state of the walk at one place.
+type Scope struct {
+	Node *schema.Node
+	Path fieldpath.Path
+	line
+	// others are the lines through the trees of the other objects that the place becomes a part of (schema.Node.Trees), and after them the
+	// ended lines, each with a barrier of a field that is written from the place, or from one above it (schema.Node.Derived).
+	others  []line
+	emitted *binding
+	// InStatus reports whether the place is in the status.
+	InStatus bool
+}
+
+// line is the chain of verbs to a place in one tree.
+type line struct {
+	chain   []verbs.Verb
+	barrier int
+	// apart means that of the verbs above only granular:* counts.
+	apart bool
+	// forked means that the line began with the chain above a node, not at the root. ended means that it ends there: no verb below passes
+	// its barrier.
+	forked, ended bool
+}
+
+// strict reports whether the line must be covered by itself, so that verbs of other trees do not count. A barrier at the root belongs to
+// every tree and does not make a line strict.
+func (l *line) strict() bool { return l.barrier > 0 || l.apart }
+
+// ScopeOf returns the place of a requirement, for which only the path and the verbs are known. It can be charged, but not entered.
+func ScopeOf(r *change.Requirement) Scope {
+	return Scope{Path: r.Path, line: line{chain: r.Chain, barrier: r.Barrier}}
+}
+
+// AppendIdentity appends a text that is equal for places that are charged alike. A path alone is not enough, because the name of a field may
+// look like a path.
+func (s *Scope) AppendIdentity(out []byte, paths *fieldpath.Digests) []byte {
+	out = paths.Append(out, s.Path)
+	out = s.line.appendIdentity(out)
+	for i := range s.others {
+		out = s.others[i].appendIdentity(out)
+	}
+	return out
+}
+
+func (l *line) appendIdentity(out []byte) []byte {
+	for _, v := range l.chain {
+		out = append(append(out, ' '), v.String()...)
+	}
+	return strconv.AppendInt(append(out, ' '), int64(l.barrier), 10)
+}
+
+// binding is a value for a parameter, emitted on the path. The nearest binding of a name counts.
+type binding struct {
+	up          *binding
+	name, value string
+}
+
+func (b *binding) lookup(name string) (string, bool) {
+	for ; b != nil; b = b.up {
+		if b.name == name {
+			return b.value, true
+		}
+	}
+	return "", false
+}
+
+func (b *binding) with(name, value string) *binding {
+	if name == "" {
+		return b
+	}
+	return &binding{up: b, name: name, value: value}
+}
+
+// enterRoot returns the scope of the object itself.
+func (d *Differ) enterRoot(kind *schema.Kind, old, new rawjson.Value) Scope {
+	return d.enter(Scope{line: line{barrier: -1}}, kind.Root, fieldpath.Path{}, nil, old, new, rawjson.Value{})
+}
+
+// Visitor is called with the scope and the values of a child.
+type Visitor func(d *Differ, s Scope, old, new rawjson.Value)
+
+// enter returns the scope of a child node whose value went from old to new. emit is the scalar from which the child's own parameter takes
+// its value; absent for none.
+func (d *Differ) enter(s Scope, node *schema.Node, path fieldpath.Path, emitted *binding, old, new, emit rawjson.Value) Scope {
+	c := Scope{Node: node, Path: path, line: s.line, others: s.others, emitted: emitted}
+	if node.Emits() != "" && emit.IsScalar() {
+		c.emitted = c.emitted.with(node.Emits(), emit.ScalarText())
+	}
+	c.InStatus = s.InStatus || d.InStatus != nil && path.IsTop("status")
+	d.extendLines(&c, old, new)
+	if c.InStatus && !s.InStatus {
+		d.enterStatus(&c)
+	}
+	return c
+}
+
+// extendLines extends each line of a scope to the node of the scope, whose value went from old to new.
+func (d *Differ) extendLines(c *Scope, old, new rawjson.Value) {
+	trees, uncovered := c.Node.Trees(), d.UncoveredAt(c)
+	if trees == nil && c.others == nil {
+		c.line = d.extend(c.line, c.Node, c.Node.Permissions(), uncovered, c.emitted, old, new)
+		return
+	}
+	d.extendInTrees(c, trees, uncovered, old, new)
+}
+
+// extendInTrees is extendLines for a node that is part of other objects as well.
+func (d *Differ) extendInTrees(c *Scope, trees [][]*schema.Permission, uncovered schema.VerbSet, old, new rawjson.Value) {
+	c.others = slices.Clone(c.others)
+	begun := countBegun(c.others)
+	for ; begun < len(trees)-1; begun++ {
+		// The other trees start at the root, or at the node.
+		other := d.Root.line
+		if c.Node.Forks() {
+			other = c.line
+			other.forked = true
+		}
+		c.others = slices.Insert(c.others, begun, other)
+	}
+	of := func(tree int) []*schema.Permission {
+		if trees == nil {
+			return c.Node.Permissions()
+		}
+		return trees[min(tree, len(trees)-1)]
+	}
+	c.line = d.extend(c.line, c.Node, of(0), uncovered, c.emitted, old, new)
+	for i := range begun {
+		c.others[i] = d.extend(c.others[i], c.Node, of(i+1), uncovered, c.emitted, old, new)
+	}
+	for _, chain := range c.Node.Derived() {
+		// The barriers above are those of the line of the place.
+		ended := c.line
+		ended.barrier = -1
+		if ended = d.extend(ended, c.Node, chain, uncovered, c.emitted, old, new); ended.barrier >= 0 {
+			ended.ended = true
+			c.others = append(c.others, ended)
+		}
+	}
+}
+
+// countBegun returns the number of lines that have not ended. They come first.
+func countBegun(others []line) int {
+	n := 0
+	for n < len(others) && !others[n].ended {
+		n++
+	}
+	return n
+}
+
+// enterStatus puts a barrier at the root into force that holds only in the status. Its verb stands above the status in the chain.
+func (d *Differ) enterStatus(s *Scope) {
+	if !d.InStatus.Has(verbs.All()) {
+		return
+	}
+	s.barrier, s.others = max(s.barrier, 0), slices.Clone(s.others)
+	for i := range s.others {
+		s.others[i].barrier = max(s.others[i].barrier, 0)
+	}
+}
+
+// extend returns the line with permissions of the next node added. The value of that node went from old to new.
+func (d *Differ) extend(l line, n *schema.Node, permissions []*schema.Permission, uncovered schema.VerbSet, emitted *binding, old, new rawjson.Value) line {
+	if len(permissions) == 0 {
+		return l
+	}
+	more := len(permissions)
+	for _, p := range permissions {
+		if p.ParameterName() != "" {
+			more++
+		}
+	}
+	l.chain = d.chains.withRoom(l.chain, more)
+	for _, p := range permissions {
+		if p.Apart() {
+			// Of the verbs above only granular:* counts. A barrier above still holds.
+			l.chain, l.barrier, l.apart = l.chain[:1:1], min(l.barrier, 1), true
+		}
+		// The verb without its parameter covers all parameters, so it comes first. An excluded permission is a barrier there: no more
+		// general verb counts, whatever the parameter is.
+		if p.MayBar() && d.bars(n, p, old, new) {
+			l.barrier = len(l.chain)
+		}
+		if p.Bared() && uncovered.HasWith(p.Base()) {
+			l.barrier = len(l.chain)
+		}
+		l.add(p.Base(), uncovered)
+		if p.ParameterName() != "" {
+			if v, ok := p.Parameterized(emitted.lookup); ok {
+				l.add(v, uncovered)
+			}
+		}
+	}
+	l.chain = d.chains.keep(l.chain)
+	return l
+}
+
+// UncoveredAt returns the barriers of sets that hold at a place for the current comparison.
+func (d *Differ) UncoveredAt(s *Scope) schema.VerbSet {
+	if d.InStatus != nil && s.InStatus {
+		return d.InStatus
+	}
+	return d.Uncovered
+}
+
+// add adds a verb to the chain. If a set uncovers the verb, it is a barrier.
+func (l *line) add(v verbs.Verb, uncovered schema.VerbSet) {
+	if uncovered.Has(v) {
+		l.barrier = len(l.chain)
+	}
+	l.chain = append(l.chain, v)
+}
+
+// Key enters the node below a member of an object.
+func (d *Differ) Key(s Scope, key []byte, old, new rawjson.Value, visit Visitor) {
+	child, field := s.Node.Map().Lookup(key)
+	name, emitted := d.names.Of(key), s.emitted
+	if field {
+		d.child(s, child, d.paths.Field(s.Path, name), emitted, old, new, visit)
+		return
+	}
+	d.child(s, child, d.paths.Key(s.Path, name), emitted.with(s.Node.Emits(), name), old, new, visit)
+}
+
+// child enters a node. If a scalar emits its own value as a parameter, a change counts as one value removed and another added, and each
+// needs its own verb.
+func (d *Differ) child(s Scope, node *schema.Node, path fieldpath.Path, emitted *binding, old, new rawjson.Value, visit Visitor) {
+	if node.Emits() != "" && old.IsScalar() && new.IsScalar() && !d.Same.Equal(old, new) {
+		visit(d, d.enter(s, node, path, emitted, old, new, old), old, rawjson.Value{})
+		visit(d, d.enter(s, node, path, emitted, old, new, new), rawjson.Value{}, new)
+		return
+	}
+	emit := new
+	if !new.IsScalar() {
+		emit = old
+	}
+	visit(d, d.enter(s, node, path, emitted, old, new, emit), old, new)
+}
+
+// Charge records that the node of s changed. If the node is part of other objects as well, each barrier needs a verb from that barrier
+// on, in its own tree. Without barriers a verb of any tree is enough.
+func (d *Differ) Charge(s Scope, op change.Operation) {
+	if s.others == nil {
+		d.require(s.Path, op, s.line)
+		return
+	}
+	d.chargeInTrees(&s, op)
+}
+
+// chargeInTrees is Charge for a place that is part of other objects as well. Few are, so its variables are not in the frame of Charge.
+func (d *Differ) chargeInTrees(s *Scope, op change.Operation) {
+	all, isStrict := s.line, false
+	for _, l := range s.lines() {
+		if l.strict() {
+			d.require(s.Path, op, l)
+			isStrict = true
+		}
+		for _, v := range l.chain {
+			if !slices.Contains(all.chain, v) {
+				all.chain = append(all.chain[:len(all.chain):len(all.chain)], v)
+			}
+		}
+	}
+	if !isStrict {
+		d.require(s.Path, op, all)
+	}
+}
+
+func (d *Differ) require(path fieldpath.Path, op change.Operation, l line) {
+	if len(d.Out) == cap(d.Out) {
+		// Most parts that wait on the stack will be charged too.
+		d.reserve(max(len(d.Out), d.waiting(), 1))
+	}
+	d.Out = append(d.Out, change.Requirement{Path: path, Operation: op, Chain: l.chain, Barrier: l.barrier})
+}
+
+// reserve makes room for more requirements.
+func (d *Differ) reserve(more int) { d.Out = slices.Grow(d.Out, more) }
+
+// lines returns the line of the place in each tree.
+func (s *Scope) lines() []line { return append([]line{s.line}, s.others...) }
+
+// Barred reports whether any barrier holds for the place.
+func (s *Scope) Barred() bool {
+	return s.barrier >= 0 || slices.ContainsFunc(s.others, func(l line) bool { return l.barrier >= 0 })
+}
+
+// guards reports whether the place has a barrier of its own, or stands apart, inside the scope above.
+func (s *Scope) guards(above Scope) bool {
+	if s.Node.StandsApart() || s.barrier > above.barrier {
+		return true
+	}
+	begun, were := countBegun(s.others), countBegun(above.others)
+	for i := range begun {
+		was := 0
+		if i < were {
+			was = above.others[i].barrier
+		} else if s.others[i].forked {
+			was = above.barrier
+		}
+		if s.others[i].barrier > was {
+			return true
+		}
+	}
+	return len(s.others)-begun > len(above.others)-were
+}
+
+// operation returns the change of a value that went from old to new.
+func operation(old, new rawjson.Value) change.Operation {
+	switch {
+	case old.IsAbsent():
+		return change.Added
+	case new.IsAbsent():
+		return change.Removed
+	default:
+		return change.Modified
+	}
+}
+
+// IsCoveredBy reports whether every verb that covers the place above also covers this place.
+func (s *Scope) IsCoveredBy(above *Scope) bool {
+	if len(s.others) != len(above.others) || !s.line.isCoveredBy(&above.line) {
+		return false
+	}
+	for i := range s.others {
+		// A line that is strict here and not above can be passed above by a verb of another tree.
+		if !s.others[i].isCoveredBy(&above.others[i]) || s.others[i].apart != above.others[i].apart || s.apart != above.apart {
+			return false
+		}
+	}
+	return true
+}
+
+func (l *line) isCoveredBy(above *line) bool {
+	n := len(above.chain)
+	return l.barrier <= above.barrier && len(l.chain) >= n && slices.Equal(l.chain[:n], above.chain)
+}

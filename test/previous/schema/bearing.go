@@ -1,0 +1,227 @@
+package schema
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+
+	runtimeschema "k8s.io/apimachinery/pkg/runtime/schema"
+
+	"github.com/fieldperm/fieldperm/test/previous/api/v1alpha1"
+	"github.com/fieldperm/fieldperm/test/previous/internal/spelling"
+	"github.com/fieldperm/fieldperm/test/previous/schema/endpoint"
+	"github.com/fieldperm/fieldperm/test/previous/verbs"
+)
+
+// bearing checks an UncoveredPermissionSet against the verbs of its resources, because a barrier that has no effect looks like one that
+// holds. A verb that can never guard a field there is a fault. A resource that may be created later is unmatched, and the barrier holds
+// from then on.
+type bearing struct {
+	*landscape
+	c      *compiler
+	source string
+	verbs  []verbs.Verb
+	// targets are the known resources that the set names.
+	targets []*target
+	// open means that the set names resources that are not known yet; wild means that it names more than single resources.
+	open, wild bool
+}
+
+func (b *bearing) report(unmatched bool, pointer, format string, args ...any) {
+	b.c.report(&Error{Source: b.source, Pointer: pointer, Message: fmt.Sprintf(format, args...), Unmatched: unmatched})
+}
+
+// check reports the verbs and resources that have no effect. pointers are those of the verbs.
+func (b *bearing) check(spec *v1alpha1.UncoveredPermissionSetSpec, pointers []string) {
+	named := map[*target]string{}
+	for i := range spec.Resources {
+		b.rule(&spec.Resources[i], fmt.Sprintf("/spec/resources/%d", i), named)
+	}
+	if len(spec.Resources) == 0 {
+		b.wild = true
+		b.targets = b.everything(func(runtimeschema.GroupResource) bool { return true }, "")
+	}
+	if len(b.targets) == 0 && !b.open && !b.wild {
+		return // Every resource is a fault. The verbs can be judged only after the author has corrected them.
+	}
+	for i, v := range b.verbs {
+		b.verb(v, pointers[i])
+	}
+	for _, t := range b.targets {
+		if pointer, single := named[t]; single && !t.failed && !slices.ContainsFunc(b.verbs, func(v verbs.Verb) bool { return b.fit(t, v) == fits }) && b.allFit() {
+			b.report(false, pointer, "none of the verbs guards a field of %q: leave the resource out, or name a verb of its own", t)
+		}
+	}
+}
+
+// allFit reports whether every verb guards a field of some resource. If one does not, the author must correct that first.
+func (b *bearing) allFit() bool {
+	for _, v := range b.verbs {
+		if !slices.ContainsFunc(b.targets, func(t *target) bool { return b.fit(t, v) == fits }) {
+			return false
+		}
+	}
+	return true
+}
+
+// rule finds the resources of one rule. A rule names every combination of its groups and resources. Not every combination need exist, but
+// each group and each resource must exist in one.
+func (b *bearing) rule(rule *v1alpha1.ResourceRule, at string, named map[*target]string) {
+	used := map[string]bool{}
+	for j, name := range rule.Resources {
+		pointer := fmt.Sprintf("%s/resources/%d", at, j)
+		resource, subresource, _ := strings.Cut(name, "/")
+		if subresource == "*" {
+			b.report(false, pointer, "resource %q is the notation of webhook rules: write %q, which stands for its subresources too", name, resource)
+			subresource = ""
+		}
+		found := false
+		for _, group := range rule.APIGroups {
+			in := func(r runtimeschema.GroupResource) bool {
+				return (group == "*" || r.Group == group) && (resource == "*" || r.Resource == resource)
+			}
+			targets := b.everything(in, subresource)
+			if group == "*" || resource == "*" {
+				b.wild = true
+			}
+			for _, t := range targets {
+				b.targets = append(b.targets, t)
+				if group != "*" && resource != "*" {
+					named[t] = pointer
+				}
+			}
+			if len(targets) > 0 {
+				found, used[group] = true, true
+			}
+		}
+		if !found {
+			b.missing(rule, resource, subresource, pointer)
+		}
+	}
+	for j, group := range rule.APIGroups {
+		if group != "*" && !used[group] && len(used) > 0 {
+			b.unused(group, fmt.Sprintf("%s/apiGroups/%d", at, j))
+		}
+	}
+}
+
+// unused reports a group that has none of the resources of its rule.
+func (b *bearing) unused(group, pointer string) {
+	if b.groups[group] || builtIn(group) || !strings.Contains(group, ".") {
+		b.report(false, pointer, "group %q has none of the resources of this rule: %s", group, b.groupCure(group))
+		return
+	}
+	b.open = true
+	b.report(true, pointer, "group %q is not known: install its definitions first, or correct the name", group)
+}
+
+func (b *bearing) groupCure(group string) string {
+	if near := spelling.Nearest(group, sortedKeys(b.groups)); near != "" && near != group {
+		return fmt.Sprintf("write %q, or leave it out", near)
+	}
+	return "leave it out"
+}
+
+// missing reports a resource that is in none of the groups of its rule.
+func (b *bearing) missing(rule *v1alpha1.ResourceRule, resource, subresource, pointer string) {
+	var siblings, groups []string
+	closed := true
+	for r := range b.kinds {
+		if slices.Contains(rule.APIGroups, r.Group) || slices.Contains(rule.APIGroups, "*") {
+			siblings = append(siblings, r.Resource)
+		}
+		if r.Resource == resource {
+			groups = append(groups, r.Group)
+		}
+	}
+	slices.Sort(siblings)
+	slices.Sort(groups)
+	for _, group := range rule.APIGroups {
+		if !builtIn(group) || endpoint.BuiltIn(group, resource) {
+			closed = false
+		}
+	}
+	switch near := spelling.Nearest(resource, siblings); {
+	case slices.Contains(siblings, resource) && subresource != "":
+		b.report(false, pointer, "resource %q has no subresource %q: correct it, or name %q, which stands for its subresources too", resource, subresource, resource)
+	case len(groups) > 0:
+		b.report(false, pointer, "resource %q is not in the groups of this rule: it is in group %q", resource, groups[0])
+	case near != "" && !endpointKnows(rule.APIGroups, resource):
+		b.report(false, pointer, "resource %q does not exist: write %q", resource, near)
+	case resource == "*" && slices.ContainsFunc(rule.APIGroups, func(g string) bool { return !strings.Contains(g, ".") && !builtIn(g) }):
+		b.report(false, pointer, "no group %q has a resource: %s", rule.APIGroups[0], b.groupCure(rule.APIGroups[0]))
+	case subresource != "" && len(siblings) > 0:
+		b.report(false, pointer, "no resource has a subresource %q: correct it", subresource)
+	case closed && resource != "*":
+		b.report(false, pointer, "resource %q does not exist in group %q: correct the name", resource, rule.APIGroups[0])
+	default:
+		b.open = true
+		b.report(true, pointer, "resource %q of group %q is not known: install its definition first, or correct the name", resource, rule.APIGroups[0])
+	}
+}
+
+func endpointKnows(groups []string, resource string) bool {
+	return slices.ContainsFunc(groups, func(group string) bool { return endpoint.BuiltIn(group, resource) })
+}
+
+// verb reports a verb that guards no field of any of the resources.
+func (b *bearing) verb(v verbs.Verb, pointer string) {
+	best := noField
+	for _, t := range b.targets {
+		if t.failed {
+			return // Its verbs are not known; the kind's own fault says why.
+		}
+		best = max(best, b.fit(t, v))
+	}
+	parameter, _ := v.Parameter()
+	prefix, _, _ := strings.Cut(parameter, "/")
+	switch best {
+	case fits:
+	case noSuchParameter:
+		b.report(false, pointer, "verb %q can never be asked for: its parameter is the part before the first \"/\": write %q", v, v.WithoutParameter().String()+"("+prefix+")")
+	case noParameter:
+		b.report(false, pointer, "verb %q never has a parameter: write %q", v, v.WithoutParameter())
+	case freeField:
+		b.report(false, pointer, "verb %q guards only fields that the API server writes, or that identify the object: they are never charged; name another verb", v)
+	case noField:
+		b.unborne(v, pointer)
+	}
+}
+
+// unborne reports a verb that guards no field of the resources.
+func (b *bearing) unborne(v verbs.Verb, pointer string) {
+	near := spelling.Nearest(v.Name(), b.names(b.targets))
+	switch {
+	case b.open || b.wild && near == "":
+		b.report(true, pointer, "verb %q guards no field of any known kind: correct its name, or install the kind first", v)
+	case near != "":
+		b.report(false, pointer, "verb %q guards no field of %s: the nearest verb that does is %q", v, b.described(), verbs.Prefix+near)
+	default:
+		cure := "docs/reference/kinds.md has the verbs of each kind"
+		elsewhere := slices.DeleteFunc(b.everything(func(runtimeschema.GroupResource) bool { return true }, ""), func(t *target) bool { return b.fit(t, v) != fits })
+		if len(elsewhere) > 0 {
+			cure = "it guards fields of " + listed(elsewhere)
+		}
+		b.report(false, pointer, "verb %q guards no field of %s: %s", v, b.described(), cure)
+	}
+}
+
+// described returns the names of the resources, or a summary if there are too many.
+func (b *bearing) described() string {
+	if b.wild {
+		return "any known kind"
+	}
+	return listed(b.targets)
+}
+
+// listed returns the names of the first few resources.
+func listed(targets []*target) string {
+	var out []string
+	for _, t := range targets[:min(len(targets), 3)] {
+		out = append(out, fmt.Sprintf("%q", t))
+	}
+	if len(targets) > 3 {
+		out = append(out, "…")
+	}
+	return strings.Join(out, ", ")
+}

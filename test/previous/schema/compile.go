@@ -1,0 +1,279 @@
+package schema
+
+import (
+	"cmp"
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+
+	runtimeschema "k8s.io/apimachinery/pkg/runtime/schema"
+
+	"github.com/fieldperm/fieldperm/test/previous/verbs"
+)
+
+// Compile turns documents into a Schema, and always returns one. If a document has a fault, the kinds that it touches are in Failed, and
+// Kind returns an error for them. The errors are *Error, without duplicates, in alphabetical order. An Unmatched error leaves every kind
+// intact.
+//
+// The Schema keeps only strings of the documents. Its kinds share all equal parts of their trees, also across documents.
+func Compile(docs Documents) (*Schema, []error) {
+	docs.Permissions = slices.Clone(docs.Permissions)
+	slices.SortStableFunc(docs.Permissions, func(a, b PermissionDocument) int { return int(a.Rank) - int(b.Rank) })
+	c := &compiler{
+		docs: docs, statements: make([][]statement, len(docs.Permissions)), matched: make([]int, len(docs.Permissions)),
+		permissions: permissions{}, sharing: newSharing(), faulty: map[string]error{}, seen: map[string]bool{},
+		trees: map[runtimeschema.GroupVersionKind]*Node{}, lost: map[*guard][]error{},
+		overlays: map[runtimeschema.GroupVersionKind]*overlay{}, expressions: map[string]*expression{},
+	}
+	s := &Schema{
+		kinds: map[runtimeschema.GroupVersionKind]*Kind{}, failed: map[runtimeschema.GroupVersionKind]error{},
+		bodies: map[through]*Kind{}, failedBodies: map[through]error{},
+		concealing: map[runtimeschema.GroupVersionResource]*Kind{}, replicasUnknown: map[runtimeschema.GroupResource]bool{},
+	}
+	owners := c.owners()
+	c.owner, c.versions = owners, map[runtimeschema.GroupKind][]runtimeschema.GroupVersionKind{}
+	for _, gvk := range inOrder(owners) {
+		c.versions[gvk.GroupKind()] = append(c.versions[gvk.GroupKind()], gvk)
+	}
+	touched := map[runtimeschema.GroupVersionKind][]string{}
+	for i := range c.docs.Topologies {
+		c.topology(s, &c.docs.Topologies[i], owners, touched)
+	}
+	c.reportLost()
+	for i, kinds := range c.matched {
+		if d := &c.docs.Permissions[i]; kinds == 0 && d.Rank == RankAdministrator {
+			c.errs = append(c.errs, c.unmatched(d))
+		}
+	}
+	for gvk, sources := range touched {
+		for _, source := range sources {
+			if err := c.faulty[source]; err != nil && s.failed[gvk] == nil {
+				s.failed[gvk] = err
+			}
+		}
+		if s.failed[gvk] != nil {
+			delete(s.kinds, gvk)
+		}
+	}
+	c.conceal(s, owners)
+	c.deriveBodies(s, owners)
+	c.deriveScales(s, owners)
+	c.hideReplicas(s, owners)
+	if len(c.docs.Uncovered) > 0 {
+		s.landscape = newLandscape(s, owners)
+	}
+	s.uncovered = c.uncovered(s)
+	c.compareFields(s)
+	slices.SortStableFunc(c.errs, func(a, b error) int { return strings.Compare(a.Error(), b.Error()) })
+	return s, c.errs
+}
+
+// unmatched returns the error for a document of an administrator about no kind.
+func (c *compiler) unmatched(d *PermissionDocument) *Error {
+	if known := c.versions[runtimeschema.GroupKind{Group: d.Group, Kind: d.Kind}]; len(known) > 0 {
+		return &Error{Source: d.Source, Pointer: "/spec/versions", Unmatched: true,
+			Message: fmt.Sprintf("kind %q of group %q has none of these versions, so that only barriers of the document hold: correct them; it has %q", d.Kind, d.Group, versionsOf(known))}
+	}
+	return &Error{Source: d.Source, Pointer: "/spec/kind", Unmatched: true,
+		Message: fmt.Sprintf("kind %q of group %q is not known: install it first, or correct the name", d.Kind, d.Group)}
+}
+
+func versionsOf(kinds []runtimeschema.GroupVersionKind) []string {
+	var out []string
+	for _, gvk := range kinds {
+		out = append(out, gvk.Version)
+	}
+	return out
+}
+
+type compiler struct {
+	docs Documents
+	// statements are the entries of the permission documents that have been read.
+	statements [][]statement
+	// matched counts, for each document, the versions of kinds that it applies to.
+	matched []int
+	// lost are the errors about the path of a guard, one for each kind without that path.
+	lost        map[*guard][]error
+	permissions permissions
+	sharing     *sharing
+	faulty      map[string]error
+	seen        map[string]bool
+	errs        []error
+	// owner is the topology that each kind is compiled from. versions are all versions of each kind.
+	owner    map[runtimeschema.GroupVersionKind]*Topology
+	versions map[runtimeschema.GroupKind][]runtimeschema.GroupVersionKind
+	// overlays are the entries for versions from which other versions borrow.
+	overlays map[runtimeschema.GroupVersionKind]*overlay
+	// trees are the shared trees of kinds. Equal trees are the same node.
+	trees map[runtimeschema.GroupVersionKind]*Node
+	// expressions are the compiled match conditions, by their text.
+	expressions map[string]*expression
+	// onPods are read once, when the first kind is compiled.
+	onPods *podBarriers
+}
+
+func (c *compiler) report(errs ...error) {
+	for _, err := range errs {
+		if c.seen[err.Error()] {
+			continue
+		}
+		c.seen[err.Error()] = true
+		c.errs = append(c.errs, err)
+		var e *Error
+		if errors.As(err, &e) && !e.Unmatched && c.faulty[e.Source] == nil {
+			c.faulty[e.Source] = err
+		}
+	}
+}
+
+// owners returns the topology that each kind is compiled from: the last that has it.
+func (c *compiler) owners() map[runtimeschema.GroupVersionKind]*Topology {
+	out := map[runtimeschema.GroupVersionKind]*Topology{}
+	for i := range c.docs.Topologies {
+		for gvk := range c.docs.Topologies[i].Kinds {
+			out[gvk] = &c.docs.Topologies[i]
+		}
+	}
+	return out
+}
+
+// topology compiles the kinds that one topology owns. It shares the nodes at once, so that at most one topology's own nodes are in memory
+// at a time.
+func (c *compiler) topology(s *Schema, t *Topology, owners map[runtimeschema.GroupVersionKind]*Topology, touched map[runtimeschema.GroupVersionKind][]string) {
+	var b *builder
+	for _, gvk := range inOrder(t.Kinds) {
+		if owners[gvk] != t {
+			continue
+		}
+		if b == nil {
+			b = newBuilder(t, c.permissions, c.docs.Traced)
+		}
+		o, sources := c.overlay(gvk)
+		touched[gvk] = append(sources, t.Source)
+		if b.onPods = c.podBarriers(); gvk.GroupKind() == podKind.GroupKind() {
+			b.onPods = nil
+		}
+		root, errs := b.kind(t.Kinds[gvk], o)
+		errs = append(errs, c.lacking(b.lacking)...)
+		if len(errs) > 0 {
+			// The fault may be in a barrier of Pods, whose document touches this kind only if it has a tree.
+			s.failed[gvk] = errs[0]
+			c.report(errs...)
+			continue
+		}
+		shared := c.sharing.share(root)
+		c.trees[gvk] = shared
+		if shared.makesPods && gvk.GroupKind() != podKind.GroupKind() {
+			// If a barrier of Pods is not known, those of what Pods are made from are not known either.
+			touched[gvk] = append(touched[gvk], c.onPods.sources...)
+			s.templated = append(s.templated, templated{t.resource(gvk), gvk})
+		}
+		s.kinds[gvk] = newKind(gvk, shared)
+		s.kinds[gvk].shown, s.kinds[gvk].reads = t.JSON, t.Reads[gvk]
+		s.kinds[gvk].trace = c.traceOf(gvk)
+	}
+}
+
+// inOrder returns kinds sorted by group, version and kind, so that a compile is deterministic.
+func inOrder[V any](kinds map[runtimeschema.GroupVersionKind]V) []runtimeschema.GroupVersionKind {
+	out := make([]runtimeschema.GroupVersionKind, 0, len(kinds))
+	for gvk := range kinds {
+		out = append(out, gvk)
+	}
+	slices.SortFunc(out, func(a, b runtimeschema.GroupVersionKind) int {
+		return cmp.Or(strings.Compare(a.Group, b.Group), strings.Compare(a.Version, b.Version), strings.Compare(a.Kind, b.Kind))
+	})
+	return out
+}
+
+// overlay combines all documents about a kind in one tree. It also returns their sources.
+func (c *compiler) overlay(gvk runtimeschema.GroupVersionKind) (*overlay, []string) {
+	o := c.lay(gvk)
+	var sources []string
+	for i := range c.docs.Permissions {
+		d := &c.docs.Permissions[i]
+		switch {
+		case d.matches(gvk):
+			c.matched[i]++
+		case d.matchesKind(gvk):
+			o.borrow(c.loans(gvk, d, c.read(i)))
+		default:
+			continue
+		}
+		sources = append(sources, d.Source)
+	}
+	return o, sources
+}
+
+// lay combines the documents about one version in one tree.
+func (c *compiler) lay(gvk runtimeschema.GroupVersionKind) *overlay {
+	o := &overlay{}
+	for i := range c.docs.Permissions {
+		if c.docs.Permissions[i].matches(gvk) {
+			o.lay(c.read(i))
+		}
+	}
+	return o
+}
+
+// read returns the statements of a document.
+func (c *compiler) read(i int) []statement {
+	if d := &c.docs.Permissions[i]; c.statements[i] == nil {
+		var errs []error
+		var from []Origin
+		if c.docs.Traced {
+			from = []Origin{d.origin()}
+		}
+		c.statements[i], errs = statements(d.Source, d.Rank, d.Entries, from)
+		for _, s := range c.statements[i] {
+			s.guard.everyKind, s.guard.document = d.Kind == "*", i
+		}
+		c.report(errs...)
+	}
+	return c.statements[i]
+}
+
+// lacking takes the guards whose path a kind does not have, and returns those that are faults. An entry need not hold for every version
+// of a kind: it is a fault only if no version has the path.
+func (c *compiler) lacking(guards map[*guard]error) []error {
+	var errs []error
+	for g, err := range guards {
+		if g.entry.Fragment != (Fragment{}) && g.rank == RankExtension {
+			continue
+		}
+		if g.everyKind || g.rank == RankExtension {
+			errs = append(errs, err)
+			continue
+		}
+		c.lost[g] = append(c.lost[g], err)
+	}
+	return errs
+}
+
+// reportLost reports the paths that no version has.
+func (c *compiler) reportLost() {
+	for i, said := range c.statements {
+		if c.matched[i] > 0 {
+			c.reportMisfits(said, func(s statement) bool { return len(c.lost[s.guard]) == c.matched[i] })
+		}
+		for _, s := range said {
+			if s.guard.entry.Fragment != (Fragment{}) {
+				continue
+			}
+			if lost := c.lost[s.guard]; len(lost) > 0 && len(lost) == c.matched[i] {
+				c.report(lost[0])
+			}
+		}
+	}
+}
+
+// newKind gives a kind its own root node, because the same type may also be the type of a field.
+func newKind(gvk runtimeschema.GroupVersionKind, inner *Node) *Kind {
+	root := *inner
+	root.permissions = []*Permission{{verb: verbs.All()}}
+	return &Kind{
+		GroupVersionKind: gvk, Root: &root, mayBar: root.MayBarWithin(),
+		mayDivide: gvk.GroupKind() != podKind.GroupKind() && root.mayDivide(false, map[*Node]bool{}),
+	}
+}

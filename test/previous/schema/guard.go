@@ -1,0 +1,148 @@
+package schema
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+
+	"github.com/google/cel-go/cel"
+
+	"github.com/fieldperm/fieldperm/test/previous/api/v1alpha1"
+	"github.com/fieldperm/fieldperm/test/previous/schema/fieldpath"
+	"github.com/fieldperm/fieldperm/test/previous/verbs"
+)
+
+// permissions are the permissions of a compile, by the content of their entries. CEL programs are slow to compile and large, and hundreds
+// of definitions have the same entries.
+type permissions map[string]*Permission
+
+// permission compiles one guard at a place. It returns nil if the guard has no verb, does not apply, or is faulty.
+func (b *builder) permission(g *guard, p place) *Permission {
+	if g == nil {
+		return nil
+	}
+	e := g.entry
+	if e.Verb == "" {
+		if e.ParameterizedBy != "" || e.ParameterTreatment != "" || e.ParameterExpression != "" || e.Excluded || e.ExcludedWhen != "" {
+			b.errs = append(b.errs, g.fault("%s: has no verb to parameterize or exclude: add a verb", orRoot(b.at)))
+		} else if e.ParameterSource == "" && e.Role == RoleNone {
+			b.errs = append(b.errs, g.fault("%s: says nothing: add a verb or a parameter source", orRoot(b.at)))
+		}
+		return nil
+	}
+	verb, err := verbs.New(e.Verb)
+	if err != nil {
+		// The overlay has already refused such entries.
+		b.errs = append(b.errs, g.fault("%s: %v", orRoot(b.at), err))
+		return nil
+	}
+	if !b.takes(g, p) {
+		if !g.lent && !e.Bare {
+			return nil
+		}
+		g = g.bare()
+		e = g.entry
+	}
+	if known := b.permissions[g.says]; known != nil {
+		return known
+	}
+	out := &Permission{verb: verb, parameter: e.ParameterizedBy, treatment: e.ParameterTreatment, excluded: e.Excluded, makes: g.makes, bared: g.bared, unseen: g.unseen, with: g.with, apart: e.Apart, powers: e.Powers, origins: g.from, effect: g.effect}
+	if !b.parameter(g, out) || !b.exclusion(g, out) {
+		return nil
+	}
+	b.permissions[g.says] = out
+	return out
+}
+
+// takes reports whether the path emits the parameter of the guard. It is true if the guard has no parameter.
+func (b *builder) takes(g *guard, p place) bool {
+	e := g.entry
+	if e.ParameterizedBy == "" {
+		if e.ParameterTreatment != "" || e.ParameterExpression != "" {
+			b.errs = append(b.errs, g.fault("%s: treats a parameter that the verb does not take: add parameterizedBy", orRoot(b.at)))
+			return false
+		}
+		return true
+	}
+	if g.isIncluded() && b.emitsAbove(e.Fragment, e.ParameterizedBy) {
+		b.errs = append(b.errs, g.fault("%s: the path to it emits parameter %q, which verbs of fragment %q take from below: give the parameter above another name",
+			e.Fragment.At, e.ParameterizedBy, e.Fragment.Name))
+		return false
+	}
+	if !slices.Contains(p.emitted, e.ParameterizedBy) {
+		last := ""
+		if len(b.atomic) > 0 {
+			last = b.atomic[len(b.atomic)-1]
+		}
+		if e.Optional || g.lent || e.Bare && (e.Fragment == Fragment{} || e.Fragment.At != last) {
+			return false
+		}
+		cure := "put parameterSource: " + e.ParameterizedBy + " on a map, key property or scalar of the path"
+		if last != "" {
+			cure += fmt.Sprintf("; the list %q is atomic and has no keys: give it x-kubernetes-list-type: map and x-kubernetes-list-map-keys", last)
+		}
+		if len(p.emitted) > 0 {
+			cure += ", or use one of " + strings.Join(p.emitted, ", ")
+		}
+		b.errs = append(b.errs, g.fault("%s: nothing on the path emits parameter %q: %s", orRoot(b.at), e.ParameterizedBy, cure))
+		return false
+	}
+	return true
+}
+
+// emitsAbove reports whether the path to an include emits a parameter. The verbs of the fragment mean the one that the fragment emits.
+func (b *builder) emitsAbove(f Fragment, parameter string) bool {
+	at, err := fieldpath.ParsePattern(f.At)
+	return err == nil && 0 < len(at) && len(at) <= len(b.places) && slices.Contains(b.places[len(at)-1].emitted, parameter)
+}
+
+// placeOf returns the place of a guard for a message. A guard of Pods has the path that its document has, not that of a template.
+func (b *builder) placeOf(g *guard) string {
+	if g.makes {
+		if p, err := fieldpath.ParsePattern(g.entry.Path); err == nil {
+			return orRoot(p)
+		}
+	}
+	return orRoot(b.at)
+}
+
+func (b *builder) parameter(g *guard, out *Permission) bool {
+	e := g.entry
+	switch {
+	case e.ParameterTreatment != "" && e.ParameterTreatment != v1alpha1.TreatmentSlashDelimitedPrefix:
+		b.errs = append(b.errs, g.fault("%s: parameter treatment %q is unknown: use %q or leave it out", b.placeOf(g), e.ParameterTreatment, v1alpha1.TreatmentSlashDelimitedPrefix))
+		return false
+	case e.ParameterTreatment != "" && e.ParameterExpression != "":
+		b.errs = append(b.errs, g.fault("%s: has a parameter treatment and an expression: keep one of them", b.placeOf(g)))
+		return false
+	case e.ParameterExpression != "":
+		program, err := parameterDialect.compile(e.ParameterExpression, cel.StringType)
+		if err != nil {
+			b.errs = append(b.errs, g.fault("%s: parameter %v", b.placeOf(g), err))
+			return false
+		}
+		out.expression, out.expressionText = program, e.ParameterExpression
+	}
+	return true
+}
+
+func (b *builder) exclusion(g *guard, out *Permission) bool {
+	if g.entry.ExcludedWhen == "" {
+		return true
+	}
+	if g.entry.Excluded {
+		b.errs = append(b.errs, g.fault("%s: is excluded always and under a condition: keep one of excluded and excludedWhen", b.placeOf(g)))
+		return false
+	}
+	for _, expression := range append([]string{g.entry.ExcludedWhen}, g.also...) {
+		condition, err := newBarrierCondition(expression)
+		if err != nil {
+			b.errs = append(b.errs, g.fault("%s: excludedWhen %v", b.placeOf(g), err))
+			return false
+		}
+		out.excludedWhen, out.names = append(out.excludedWhen, condition), append(out.names, condition.names...)
+	}
+	slices.Sort(out.names)
+	out.names = slices.Compact(out.names)
+	return true
+}

@@ -1,0 +1,84 @@
+package schema
+
+import (
+	"cmp"
+	"slices"
+	"strings"
+)
+
+// A map has entries for all keys, for those that begin with a prefix, and for single ones. What is more specific counts, and lifts no barrier of
+// another document.
+
+// singleOut returns the overlay of one named key of a map. Its guards are, from general to specific, those of all values, those of its
+// prefix, and its own. The own guard takes the place of that of the prefix, unless that is a barrier that holds beside it. If a key has only
+// recorded writes, it has the guard of its prefix. Barriers of Pods hold whatever guards the key here.
+func (o *overlay) singleOut(name string) *overlay {
+	own := o.fields[name]
+	out := *own
+	out.key = ""
+	if prefix := o.prefixOf(name); prefix != nil {
+		out = *merge(own, prefix, true)
+		out.guard, out.general = cmp.Or(own.guard, prefix.guard), prefix.general
+		if own.guard != nil && prefix.guard != nil && prefix.holdsBeside(own) {
+			out.general = slices.Concat(out.general, []*guard{prefix.guard})
+		}
+		out.general, out.podGuards = slices.Concat(out.general, own.general), prefix.podGuards.and(own.podGuards)
+		if own.freed {
+			out.pods = own.pods
+		}
+	}
+	if o.any == nil {
+		return &out
+	}
+	m := merge(&out, o.any, true)
+	m.guard, m.written, m.podGuards = out.guard, out.written, o.any.podGuards.and(out.podGuards)
+	m.general = slices.Concat(o.any.general, []*guard{o.any.guard}, out.general)
+	return m
+}
+
+// prefixOf returns the overlay of the prefix of a key, nil for none.
+func (o *overlay) prefixOf(name string) *overlay {
+	if prefix, has := prefixIn(name); has {
+		return o.fields[prefix]
+	}
+	return nil
+}
+
+// prefixIn returns the prefix of a key with its slash, and false if the key has none or is one.
+func prefixIn(name string) (string, bool) {
+	i := strings.IndexByte(name, '/')
+	return name[:i+1], i >= 0 && i < len(name)-1
+}
+
+// declared returns the overlay of a field that a type declares. A map in Pods may be a list of fields in a template: the barriers of all keys of
+// Pods, and those of a prefix, hold for the field.
+func (o *overlay) declared(name string) *overlay {
+	own := o.field(name)
+	if o == nil {
+		return nil
+	}
+	for _, general := range []*overlay{o.prefixOf(name), o.any} {
+		if general == nil || len(general.pods)+len(general.derived) == 0 {
+			continue
+		}
+		onPods := &overlay{podGuards: podGuards{pods: general.pods, derived: general.derived}}
+		if own != nil && own.freed && general != o.any {
+			onPods.pods = nil
+		}
+		own = merge(own, onPods, true)
+	}
+	return own
+}
+
+// holdsBeside reports whether the overlay of a prefix, or of all keys, has a barrier that an entry for one key does not replace: one of a higher
+// standing, or one of a document that says nothing about the key.
+func (o *overlay) holdsBeside(key *overlay) bool {
+	return o.guard.bars() && (o.guard.standing() > key.guard.standing() ||
+		slices.ContainsFunc(o.barredBy, func(document int) bool { return !slices.Contains(key.saidBy, document) }))
+}
+
+// frees reports whether the entry for a key takes the key out of the barrier of its prefix.
+func (o *overlay) frees(name string) bool {
+	prefix, own := o.prefixOf(name), o.fields[name]
+	return prefix != nil && prefix.guard != nil && own.guard != nil && !own.guard.isIncluded() && !prefix.holdsBeside(own)
+}

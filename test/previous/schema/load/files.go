@@ -1,0 +1,83 @@
+package load
+
+import (
+	"os"
+	"path/filepath"
+	"slices"
+
+	"github.com/fieldperm/fieldperm/test/previous/schema"
+)
+
+// Files decodes files. For a directory it decodes the files *.yaml, *.yml and *.json, sorted by name, without subdirectories. It returns
+// everything that can be decoded, together with the errors.
+func Files(paths []string) (schema.Documents, []error) {
+	var parts []schema.Documents
+	var errs []error
+	for _, path := range paths {
+		names, err := Paths(path)
+		if err != nil {
+			errs = append(errs, fault(path, "", "cannot be read: %v: give a file or a directory", err))
+		}
+		for _, name := range names {
+			raw, err := os.ReadFile(name)
+			if err != nil {
+				errs = append(errs, fault(name, "", "cannot be read: %v: give a file or a directory", err))
+				continue
+			}
+			more, faults := Decode(name, raw)
+			parts, errs = append(parts, more), append(errs, faults...)
+		}
+	}
+	return schema.Documents{}.Append(parts...), errs
+}
+
+// Offline compiles the built-in kinds, the catalogue and files, without any server.
+func Offline(paths []string) (*schema.Schema, []error) {
+	docs, errs := builtInDocuments()
+	if len(errs) > 0 {
+		return &schema.Schema{}, errs
+	}
+	files, errs := Files(paths)
+	compiled, faults := schema.Compile(docs.Append(files))
+	return compiled, append(errs, faults...)
+}
+
+func builtInDocuments() (schema.Documents, []error) {
+	topology, err := BuiltIn()
+	if err != nil {
+		return schema.Documents{}, []error{err}
+	}
+	permissions, err := Catalogue(false)
+	if err != nil {
+		return schema.Documents{}, separate(err)
+	}
+	return schema.Documents{Topologies: []schema.Topology{topology}, Permissions: permissions}, nil
+}
+
+// Paths returns the path itself if it is a file. For a directory it returns the files *.yaml, *.yml and *.json, sorted by name, without
+// subdirectories. The error is that of the file system.
+func Paths(path string) ([]string, error) {
+	info, err := os.Stat(path)
+	if err != nil {
+		return nil, err
+	}
+	if !info.IsDir() {
+		return []string{path}, nil
+	}
+	entries, err := os.ReadDir(path)
+	if err != nil {
+		return nil, err
+	}
+	var names []string
+	for _, e := range entries {
+		name := filepath.Join(path, e.Name())
+		if !slices.Contains([]string{".yaml", ".yml", ".json"}, filepath.Ext(name)) {
+			continue
+		}
+		// Files of mounted ConfigMaps are symbolic links, so the type of the directory entry is not enough.
+		if info, err := os.Stat(name); err != nil || !info.IsDir() {
+			names = append(names, name)
+		}
+	}
+	return names, nil
+}

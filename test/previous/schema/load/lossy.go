@@ -1,0 +1,173 @@
+package load
+
+import (
+	"fmt"
+	"slices"
+
+	"k8s.io/apiextensions-apiserver/pkg/apis/apiextensions"
+	apiextensionsv1 "k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1"
+	structuralschema "k8s.io/apiextensions-apiserver/pkg/apiserver/schema"
+	apiequality "k8s.io/apimachinery/pkg/api/equality"
+
+	"github.com/fieldperm/fieldperm/test/previous/api/v1alpha1"
+	"github.com/fieldperm/fieldperm/test/previous/schema"
+)
+
+// An API server does the following on a write through version V of an object that is stored in version X, while S is the storage version
+// (apiextensions-apiserver, pkg/apiserver/customresource_handler.go).
+//
+//  1. It reads the object, prunes it by X and applies the defaults of X. It converts the result to V, and prunes it by V.
+//  2. It applies the request, prunes the result by V and applies the defaults of V. Admission sees the objects of 1 and 2.
+//  3. It converts the result to S, prunes it by S, and stores it.
+//
+// So admission sees every change of the write only if V keeps every object of X, and S keeps every object of V. Other versions have no
+// effect, whether they are served or not. X is the storage version, or one of status.storedVersions, which the API server maintains. A
+// definition without a status is new: no object is stored in another version than S.
+
+// structural returns the structural schemas by version, without the parts that do not affect stored objects: validations and
+// documentation. It leaves out schemas that are not structural. A version without a schema has nil.
+func (d *definition) structural() map[string]*structuralschema.Structural {
+	out := map[string]*structuralschema.Structural{}
+	for i := range d.crd.Spec.Versions {
+		v := &d.crd.Spec.Versions[i]
+		s, err := structural(v)
+		if err != nil {
+			continue
+		}
+		if s != nil {
+			s = s.StripValueValidations()
+			visitor := structuralschema.Visitor{Structural: func(s *structuralschema.Structural) bool {
+				s.Description, s.Title, s.ExternalDocs, s.Example, s.XValidations = "", "", nil, structuralschema.JSON{}, nil
+				return true
+			}}
+			visitor.Visit(s)
+		}
+		out[v.Name] = s
+	}
+	return out
+}
+
+// structural returns the structural schema of one version, nil if it has no schema.
+func structural(v *apiextensionsv1.CustomResourceDefinitionVersion) (*structuralschema.Structural, error) {
+	if v.Schema == nil || v.Schema.OpenAPIV3Schema == nil {
+		return nil, nil
+	}
+	var internal apiextensions.JSONSchemaProps
+	if err := apiextensionsv1.Convert_v1_JSONSchemaProps_To_apiextensions_JSONSchemaProps(v.Schema.OpenAPIV3Schema, &internal, nil); err != nil {
+		return nil, err
+	}
+	return structuralschema.NewStructural(&internal)
+}
+
+// storage returns the name of the storage version.
+func (d *definition) storage() string {
+	for i := range d.crd.Spec.Versions {
+		if d.crd.Spec.Versions[i].Storage {
+			return d.crd.Spec.Versions[i].Name
+		}
+	}
+	return ""
+}
+
+// stored reports whether objects may be stored in the version.
+func (d *definition) stored(version string) bool {
+	return version == d.storage() || slices.Contains(d.crd.Status.StoredVersions, version)
+}
+
+// losses returns the versions through which a write may change fields that the version does not show.
+func (d *definition) losses() map[string]schema.Loss {
+	storage := d.storage()
+	storedIn := append([]string{storage}, d.crd.Status.StoredVersions...)
+	keeps := d.keeps()
+	lossless := func(version string) bool {
+		return storage != "" && keeps(storage, version) && !slices.ContainsFunc(storedIn, func(in string) bool { return !keeps(version, in) })
+	}
+	out := map[string]schema.Loss{}
+	for i := range d.crd.Spec.Versions {
+		if name := d.crd.Spec.Versions[i].Name; !lossless(name) {
+			out[name] = schema.Loss{Instead: d.instead(name, lossless), Metadata: d.convertsByWebhook(), Elsewhere: true}
+		}
+	}
+	return out
+}
+
+// keeps returns a function that reports whether one version keeps every object of another. Nothing is known about a conversion webhook:
+// it may drop or move any field except those that identify an object, unless the definition declares that it is lossless.
+func (d *definition) keeps() func(by, of string) bool {
+	if d.convertsByWebhook() {
+		vouched := d.crd.Annotations[v1alpha1.LosslessConversionAnnotation] == "true"
+		return func(by, of string) bool { return by == of || vouched }
+	}
+	schemas := d.structural()
+	return func(by, of string) bool {
+		keeper, known := schemas[by]
+		kept, alsoKnown := schemas[of]
+		return by == of || known && alsoKnown && keepsNode(keeper, kept, true, false)
+	}
+}
+
+// convertsByWebhook reports whether conversion between versions changes more than the apiVersion.
+func (d *definition) convertsByWebhook() bool {
+	c := d.crd.Spec.Conversion
+	return c != nil && c.Strategy != "" && c.Strategy != apiextensionsv1.NoneConverter
+}
+
+// instead returns the advice in a denial of a write through the version.
+func (d *definition) instead(version string, lossless func(string) bool) string {
+	for i := range d.crd.Spec.Versions {
+		v := &d.crd.Spec.Versions[i]
+		if !v.Served || !lossless(v.Name) {
+			continue
+		}
+		if d.convertsByWebhook() {
+			return fmt.Sprintf("version %q is converted by a webhook, which may change any field: write through version %q", version, v.Name)
+		}
+		return fmt.Sprintf("version %q does not keep every field: write through version %q", version, v.Name)
+	}
+	storage := d.storage()
+	if lossless(storage) {
+		return fmt.Sprintf("version %q does not keep every field, and the storage version is not served: serve version %q", version, storage)
+	}
+	return fmt.Sprintf("objects may be stored in a version that version %q does not keep: migrate them to version %q, then leave no other in status.storedVersions of CustomResourceDefinition %q", version, storage, d.crd.Name)
+}
+
+// keepsNode reports whether every value of one schema passes through the other unchanged by pruning, removal of nulls and defaulting.
+// This requires equal schemas, except for properties that a value of the one cannot have and to which the other gives no default. root
+// objects always have apiVersion, kind and metadata. open nodes keep unknown fields without declaring it, such as items of a list that
+// declares it.
+func keepsNode(by, of *structuralschema.Structural, root, open bool) bool {
+	if by == nil || of == nil {
+		return by == nil && of == nil
+	}
+	if !apiequality.Semantic.DeepEqual(by.Generic, of.Generic) || !apiequality.Semantic.DeepEqual(by.Extensions, of.Extensions) {
+		return false
+	}
+	open = open || of.XPreserveUnknownFields
+	if !keepsNode(by.Items, of.Items, false, open) {
+		return false
+	}
+	if (by.AdditionalProperties == nil) != (of.AdditionalProperties == nil) {
+		return false
+	}
+	if of.AdditionalProperties != nil && (by.AdditionalProperties.Bool != of.AdditionalProperties.Bool ||
+		!keepsNode(by.AdditionalProperties.Structural, of.AdditionalProperties.Structural, false, false)) {
+		return false
+	}
+	for name, theirs := range of.Properties {
+		ours, declared := by.Properties[name]
+		if !declared || !keepsNode(&ours, &theirs, false, false) {
+			return false
+		}
+	}
+	closed := !open && of.AdditionalProperties == nil && !of.XEmbeddedResource
+	for name, ours := range by.Properties {
+		if _, declared := of.Properties[name]; declared {
+			continue
+		}
+		isMeta := root && (name == "apiVersion" || name == "kind" || name == "metadata")
+		if !closed || isMeta || ours.Default.Object != nil {
+			return false
+		}
+	}
+	return true
+}

@@ -1,0 +1,290 @@
+package schema
+
+import (
+	"bytes"
+	"iter"
+	"slices"
+	"strings"
+	"unicode"
+
+	"github.com/fieldperm/fieldperm/test/previous/schema/fieldpath"
+)
+
+// Role marks fields that the API server itself writes. Only the built-in catalogue may give roles, because a role can free a field from
+// every check.
+type Role string
+
+const (
+	// RoleNone is an ordinary field.
+	RoleNone Role = ""
+	// RoleServerWritten is never charged (D7).
+	RoleServerWritten Role = "serverWritten"
+	// RoleIdentity is not charged on CREATE (C5), and an ordinary field on UPDATE (D9).
+	RoleIdentity Role = "identity"
+	// RoleOwnership is metadata.managedFields, compared by owners and paths (D8).
+	RoleOwnership Role = "ownership"
+)
+
+// Node is one place in the compiled tree of a kind. A value fits the node if it is null or has one of the forms that the node allows. A
+// node may allow several forms (int-or-string, unknown fields). The graph of nodes has cycles if the schema is recursive. Nodes are
+// immutable.
+type Node struct {
+	scalar      bool
+	list        *List
+	mapping     *Map
+	fallback    []byte
+	permissions []*Permission
+	// trees are the permissions by tree: first the tree of the kind, then the trees of the objects that a field of the kind becomes a
+	// part of. It is nil if there is one tree, or if all trees have the same node here. The last one stands for all that are left out.
+	trees [][]*Permission
+	// derived are the barriers of fields of Pods that the API server writes from the field, each chain from general to specific.
+	derived [][]*Permission
+	// forks means that the other trees begin here, with the chain above, and not with the verb of the root.
+	forks bool
+	emits string
+	role  Role
+	// pod is the part of a Pod that the node becomes. makesPods means that the node or a node below it becomes one, inPod that the node is in one and
+	// may have permissions.
+	pod       PodPart
+	makesPods bool
+	inPod     bool
+	// unbarred means that no permission below the node can be a barrier. The zero value means that one may be.
+	unbarred bool
+	// united means that no permission below the node stands apart. The zero value means that one may.
+	united bool
+	// powers are the powers of the fields below that the verbs of the node cover.
+	powers  []Power
+	written *Written
+}
+
+// List says how a list compares.
+type List struct {
+	atomic bool
+	keys   []Key
+	item   *Node
+}
+
+// Key is one property that identifies an item of a list-map.
+type Key struct {
+	// Name is the name of the property.
+	Name string
+	// Default is the JSON value of an absent property; nil if there is none.
+	Default []byte
+	// Emits is the parameter name under which verbs can use the property's value, "" for none.
+	Emits string
+	// Folds means that programs may read the property from a name in another case too.
+	Folds bool
+}
+
+// Map says how an object compares: it has named fields, and values for all other keys. A permission schema may single out keys of a map;
+// they compare like its other values.
+type Map struct {
+	atomic bool
+	fields map[string]*Node
+	keys   map[string]*Node
+	value  *Node
+	// folds means that the API server does not know all fields. Programs that decode them may ignore the case of names, so a name that
+	// differs from a known one in case only counts as that.
+	folds bool
+	// spellings are the nodes of other spellings of names that have entries, by folded name. It is nil unless the map folds.
+	spellings map[string]*Node
+}
+
+// unknown is the node of everything that the schema does not know (D6). It allows scalars, atomic lists, and maps that compare key by
+// key.
+var unknown = newUnknown()
+
+// plain is the node of every scalar without permissions or other properties.
+var plain = &Node{scalar: true, unbarred: true, united: true}
+
+func newUnknown() *Node {
+	n := &Node{scalar: true, unbarred: true, united: true}
+	n.list = &List{atomic: true, item: n}
+	n.mapping = &Map{value: n, folds: true}
+	return n
+}
+
+// AllowsScalar reports whether a string, number or boolean fits the node.
+func (n *Node) AllowsScalar() bool { return n.scalar }
+
+// List returns how a list at the node compares, nil if the node allows no list.
+func (n *Node) List() *List { return n.list }
+
+// Map returns how an object at the node compares, nil if the node allows no object.
+func (n *Node) Map() *Map { return n.mapping }
+
+// Default returns the declared default as JSON, nil if there is none. Callers must not change it.
+func (n *Node) Default() []byte { return n.fallback }
+
+// Permissions returns the permissions that guard the node, from general to specific. It is empty if the node has no verb of its own. It
+// has two if a path names one key of a map whose values have a verb as well. Permissions of other trees (Trees) come last, and those of
+// Derived after them. Callers must not change the slice.
+func (n *Node) Permissions() []*Permission { return n.permissions }
+
+// Trees returns the permissions by tree, if a field of the kind becomes a part of other objects: first those of the kind, then those of
+// each object. Each tree has a chain of its own, which begins with the verb of the root. The last one stands for all that are left out. It is
+// nil if all trees have Permissions. Callers must not change the slices.
+func (n *Node) Trees() [][]*Permission { return n.trees }
+
+// Forks reports whether the other trees of the node begin with the chain above it, and not with the verb of the root: the node becomes a
+// part of Pods, which have barriers of their own there.
+func (n *Node) Forks() bool { return n.forks }
+
+// Derived returns the barriers of fields of Pods that the API server writes from the field of the node. Each chain is from general to
+// specific. It goes on from the chain of the node, and ends here: no verb below the node passes its barrier. Callers must not change the slices.
+func (n *Node) Derived() [][]*Permission { return n.derived }
+
+// MayBarWithin reports whether a permission below the node, without the node's own, can be a barrier. If so, a change of the whole must
+// be searched for barriers. UncoveredPermissionSets are not counted.
+func (n *Node) MayBarWithin() bool { return !n.unbarred }
+
+// MayStandApartWithin reports whether a permission below the node, without the node's own, stands apart. A verb that covers a change of
+// the whole does not cover the field of such a permission.
+func (n *Node) MayStandApartWithin() bool { return !n.united }
+
+// StandsApart reports whether a permission of the node itself stands apart.
+func (n *Node) StandsApart() bool { return slices.ContainsFunc(n.permissions, (*Permission).Apart) }
+
+// Emits returns the parameter name of the keys of this map or the value of this scalar, "" for none. Verbs at and below the node can use
+// it.
+func (n *Node) Emits() string { return n.emits }
+
+// Role returns the node's role.
+func (n *Node) Role() Role { return n.role }
+
+// Atomic reports whether the list compares as a whole.
+func (l *List) Atomic() bool { return l.atomic }
+
+// Keys returns the properties that identify an item; none for a set. Callers must not change the slice.
+func (l *List) Keys() []Key { return l.keys }
+
+// Item returns the node of the items.
+func (l *List) Item() *Node { return l.item }
+
+// Atomic reports whether the object compares as a whole.
+func (m *Map) Atomic() bool { return m.atomic }
+
+// Child returns the node below a key. If the schema does not know the key, it is the node of unknown fields. A key of the schema that
+// ends in a slash applies to all keys that begin with it.
+func (m *Map) Child(key string) *Node {
+	if n, ok := m.fields[key]; ok {
+		return n
+	}
+	if n, ok := m.keys[key]; ok {
+		return n
+	}
+	if n := m.spelled(key); n != nil {
+		return n
+	}
+	if i := strings.IndexByte(key, '/'); i >= 0 && m.keys != nil {
+		if n, ok := m.keys[key[:i+1]]; ok {
+			return n
+		}
+		if n := m.spelled(key[:i+1]); n != nil {
+			return n
+		}
+	}
+	if m.value != nil {
+		return m.value
+	}
+	return unknown
+}
+
+// FoldName returns a text that is the same for the spellings of a name that differ in case only, as strings.EqualFold compares them.
+func FoldName(name string) string {
+	return strings.Map(func(r rune) rune {
+		least := r
+		for next := unicode.SimpleFold(r); next != r; next = unicode.SimpleFold(next) {
+			least = min(least, next)
+		}
+		return least
+	}, name)
+}
+
+// Folds reports whether the names of fields that have verbs, or lead to some, count in every case, because programs that decode the fields may ignore it.
+func (m *Map) Folds() bool {
+	return m.folds && (len(m.fields)+len(m.keys)+len(m.spellings) > 0 || m.value != nil && m.value.mapping != m)
+}
+
+// spelled returns the node of a name that differs from a known one in case only, nil for none.
+func (m *Map) spelled(key string) *Node {
+	if len(m.spellings) == 0 {
+		return nil
+	}
+	return m.spellings[FoldName(key)]
+}
+
+// IsField reports whether the key is a named field of a struct and not the key of an entry of a map.
+func (m *Map) IsField(key string) bool {
+	_, ok := m.fields[key]
+	return ok
+}
+
+// Lookup returns the results of Child and IsField for a key given as bytes. It allocates nothing and does not keep the bytes, so the
+// caller may reuse them. A nil Map knows no key.
+func (m *Map) Lookup(key []byte) (child *Node, field bool) {
+	if m == nil {
+		return unknown, false
+	}
+	// The Go compiler does not allocate for a conversion inside a map lookup.
+	if n, ok := m.fields[string(key)]; ok {
+		return n, true
+	}
+	if n, ok := m.keys[string(key)]; ok {
+		return n, false
+	}
+	if len(m.spellings) > 0 {
+		if n := m.spelled(string(key)); n != nil {
+			return n, false
+		}
+	}
+	if i := bytes.IndexByte(key, '/'); i >= 0 && m.keys != nil {
+		if n, ok := m.keys[string(key[:i+1])]; ok {
+			return n, false
+		}
+		if len(m.spellings) > 0 {
+			if n := m.spelled(string(key[:i+1])); n != nil {
+				return n, false
+			}
+		}
+	}
+	if m.value != nil {
+		return m.value, false
+	}
+	return unknown, false
+}
+
+// Children returns the nodes directly below a node with the steps to them: the items of a list, then fields and singled-out keys of an
+// object by name, then its other values. Below a node of unknown fields there are none.
+func (n *Node) Children() iter.Seq2[fieldpath.Element, *Node] {
+	return func(yield func(fieldpath.Element, *Node) bool) {
+		done := false
+		children(n, func(e fieldpath.Element, child *Node) {
+			done = done || child != unknown && !yield(e, child)
+		})
+	}
+}
+
+// walk visits every node reachable from n once, with a pattern that leads to it.
+func walk(n *Node, p fieldpath.Pattern, seen map[*Node]bool, visit func(fieldpath.Pattern, *Node)) {
+	if n == nil || seen[n] {
+		return
+	}
+	seen[n] = true
+	visit(p, n)
+	children(n, func(e fieldpath.Element, child *Node) {
+		if !seen[child] {
+			walk(child, p.Child(e), seen, visit)
+		}
+	})
+}
+
+// each visits the nodes that walk visits, in the same order, without their patterns, which need an allocation for each step.
+func each(n *Node, seen map[*Node]bool, visit func(*Node)) {
+	if n == nil || seen[n] {
+		return
+	}
+	seen[n] = true
+	visit(n)
+	children(n, func(_ fieldpath.Element, child *Node) { each(child, seen, visit) })
+}

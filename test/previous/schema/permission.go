@@ -1,0 +1,215 @@
+package schema
+
+import (
+	"context"
+	"slices"
+	"strings"
+
+	"github.com/google/cel-go/cel"
+
+	"github.com/fieldperm/fieldperm/test/previous/api/v1alpha1"
+	"github.com/fieldperm/fieldperm/test/previous/schema/fieldpath"
+	"github.com/fieldperm/fieldperm/test/previous/verbs"
+)
+
+// Permission is the compiled guard of one node or of several. Documents with equal content share one Permission.
+type Permission struct {
+	verb       verbs.Verb
+	parameter  string
+	treatment  string
+	expression cel.Program
+	// expressionText is the source of expression.
+	expressionText string
+	excluded       bool
+	// excludedWhen are conditions on values; if any is true, the permission is a barrier.
+	excludedWhen []barrierCondition
+	// names are the names of fields that the conditions may read, sorted.
+	names []string
+	zero  zero
+	// bared means that the verb takes a parameter, which is not known here.
+	bared bool
+	// makes means that each change makes a new object, which had no old value. unseen is what the conditions may miss there.
+	makes  bool
+	unseen []unseen
+	// with is a field that a template must have for the barrier to hold there, nil for none.
+	with   fieldpath.Pattern
+	apart  bool
+	powers []Power
+	// origins: see Origins. effect is the content of the permission without them.
+	origins []Origin
+	effect  string
+}
+
+// barrierCondition is one condition on values.
+type barrierCondition struct {
+	program cel.Program
+	text    string
+	// readsOld means that the condition reads the old value.
+	readsOld bool
+	// names are the names of fields that the condition may read, in any order.
+	names []string
+	// uses are the parts of the values that the condition uses.
+	uses []use
+}
+
+// newBarrierCondition compiles an excludedWhen.
+func newBarrierCondition(expression string) (barrierCondition, error) {
+	program, ast, err := valueDialect.compileAST(expression, cel.BoolType)
+	if err != nil {
+		return barrierCondition{}, err
+	}
+	return barrierCondition{
+		program: program, text: expression, readsOld: len(identifiers(ast, oldValueVariable)) > 0, names: namesRead(ast), uses: usesOf(ast, valueVariable, oldValueVariable),
+	}, nil
+}
+
+// mayHold reports whether the condition is true of a value, or cannot be evaluated. Then it counts as true. A faulty condition has no program.
+func (c *barrierCondition) mayHold(value any) bool {
+	if c.program == nil {
+		return true
+	}
+	holds, err := evalBool(context.Background(), c.program, map[string]any{valueVariable: value, oldValueVariable: nil})
+	return err != nil || holds
+}
+
+const (
+	valueVariable    = "self"
+	oldValueVariable = "oldSelf"
+)
+
+// Base returns the verb without a parameter. It covers the node whatever the parameter is.
+func (p *Permission) Base() verbs.Verb { return p.verb }
+
+// ParameterName returns the name of the parameter that the verb takes, "" for none.
+func (p *Permission) ParameterName() string { return p.parameter }
+
+// TakesPrefix reports whether the parameter is the part of the value before its first slash.
+func (p *Permission) TakesPrefix() bool {
+	return p.expression == nil && p.treatment == v1alpha1.TreatmentSlashDelimitedPrefix
+}
+
+// Bared reports whether the verb takes a parameter that is not known at the node, such as the name of a container in a list without keys. A barrier at
+// the verb with any parameter holds there.
+func (p *Permission) Bared() bool { return p.bared }
+
+// Describe returns the verb in the form of the reference pages, with a description of its parameter in place of a value:
+// granular:image(containerName), granular:label(prefix of labelKey).
+func (p *Permission) Describe() string {
+	switch {
+	case p.parameter == "":
+		return p.verb.String()
+	case p.expression != nil:
+		return p.verb.String() + "(expression over " + p.parameter + ")"
+	case p.treatment == v1alpha1.TreatmentSlashDelimitedPrefix:
+		return p.verb.String() + "(prefix of " + p.parameter + ")"
+	}
+	return p.verb.String() + "(" + p.parameter + ")"
+}
+
+// Parameterized returns the node's verb with its parameter. It takes the value from lookup, which knows the values that the path has
+// emitted. The result is one step more specific than Base, which covers all parameters. It reports false if there is no such verb: the
+// permission takes no parameter; the value is missing, empty or too long; or the expression fails on it. Then Base and more general verbs
+// cover the node.
+func (p *Permission) Parameterized(lookup func(name string) (string, bool)) (verbs.Verb, bool) {
+	if p.parameter == "" {
+		return verbs.Verb{}, false
+	}
+	value, ok := lookup(p.parameter)
+	if !ok {
+		return verbs.Verb{}, false
+	}
+	switch {
+	case p.expression != nil:
+		if value, ok = evalString(p.expression, value); !ok {
+			return verbs.Verb{}, false
+		}
+	case p.treatment == v1alpha1.TreatmentSlashDelimitedPrefix:
+		value, _, _ = strings.Cut(value, "/")
+	}
+	return p.verb.WithParameter(value)
+}
+
+// MayBar reports whether the permission can be a barrier.
+func (p *Permission) MayBar() bool { return p.excluded || len(p.excludedWhen) > 0 }
+
+// Conditional reports whether the barrier depends on values.
+func (p *Permission) Conditional() bool { return !p.excluded && len(p.excludedWhen) > 0 }
+
+// readsOld reports whether a condition of the barrier reads the old value.
+func (p *Permission) readsOld() bool {
+	return slices.ContainsFunc(p.excludedWhen, func(c barrierCondition) bool { return c.readsOld })
+}
+
+// always returns the permission as a barrier for all values.
+func (p *Permission) always() *Permission {
+	out := *p
+	out.excluded = true
+	return &out
+}
+
+// zero is the meaning of an absent value in a body from which API servers leave out a number that is 0.
+type zero int
+
+const (
+	nothingIsZero zero = iota
+	// absentIsZero: the object always has the number.
+	absentIsZero
+	// absentMayBeZero: an absent old value means 0 or no value. An absent new value means 0.
+	absentMayBeZero
+)
+
+// withZero returns the permissions for such a number.
+func withZero(permissions []*Permission, is zero) []*Permission {
+	return whereConditional(permissions, func(p *Permission) *Permission {
+		one := *p
+		one.zero = is
+		return &one
+	})
+}
+
+// whereConditional returns a copy of the permissions in which become replaces every conditional barrier.
+func whereConditional(permissions []*Permission, become func(*Permission) *Permission) []*Permission {
+	out := slices.Clone(permissions)
+	for i, p := range out {
+		if p.Conditional() {
+			out[i] = become(p)
+		}
+	}
+	return out
+}
+
+// Apart reports whether the permission stands apart: of the verbs above its node only granular:* covers the node. Such a verb gives more
+// power than the verbs above it suggest.
+func (p *Permission) Apart() bool { return p.apart }
+
+// Powers returns the effects that the verb permits beyond its field, in the order of AllPowers. Callers must not change the slice.
+func (p *Permission) Powers() []Power { return p.powers }
+
+// Bars reports whether the permission is a barrier for a change from oldSelf to self. Both are decoded JSON values of the node itself;
+// nil means absent or null. An error counts as a barrier. This includes the end of the context; a caller that must distinguish the two
+// checks the context.
+func (p *Permission) Bars(ctx context.Context, oldSelf, self any) bool {
+	if p.excluded {
+		return true
+	}
+	if p.zero != nothingIsZero && self == nil {
+		self = int64(0)
+	}
+	if p.zero != nothingIsZero && oldSelf == nil {
+		if p.zero == absentMayBeZero && p.barsWhen(ctx, nil, self) {
+			return true
+		}
+		oldSelf = int64(0)
+	}
+	return p.makes && oldSelf != nil && p.barsWhen(ctx, nil, self) || p.barsWhen(ctx, oldSelf, self)
+}
+
+func (p *Permission) barsWhen(ctx context.Context, oldSelf, self any) bool {
+	for i := range p.excludedWhen {
+		holds, err := evalBool(ctx, p.excludedWhen[i].program, map[string]any{valueVariable: self, oldValueVariable: oldSelf})
+		if err != nil || holds {
+			return true
+		}
+	}
+	return false
+}

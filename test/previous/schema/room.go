@@ -1,0 +1,84 @@
+package schema
+
+import (
+	"cmp"
+	"fmt"
+	"slices"
+
+	"github.com/fieldperm/fieldperm/test/previous/schema/fieldpath"
+)
+
+// mostNodes is the maximum number of nodes of a kind at and above entries. Nodes with the same entries are several if the paths to them emit other
+// parameters, and a value that may be a list or a map emits one or none: each such step of a path doubles the nodes.
+const mostNodes = 50_000
+
+// room counts the nodes of a kind, and which documents they are of.
+type room struct {
+	made int
+	// takers are the documents that are not of the catalogue.
+	takers map[string]*taker
+	full   bool
+}
+
+// taker is a document with the number of nodes at its entries, and one of these entries.
+type taker struct {
+	nodes int
+	entry *guard
+}
+
+func newRoom() room { return room{takers: map[string]*taker{}} }
+
+// take counts a node, and each guard that holds there beside its own. It reports false after the last one.
+func (r *room) take(o *overlay) bool {
+	r.made++
+	for _, chain := range o.derived {
+		r.made += len(chain)
+	}
+	for _, g := range o.own() {
+		r.credit(g)
+	}
+	return r.made <= mostNodes
+}
+
+// holds counts the guards on a way to a field of Pods. It reports false after the last one.
+func (r *room) holds(way []passage) bool {
+	r.made += len(way)
+	for _, on := range way {
+		r.credit(on.guard)
+	}
+	return r.made <= mostNodes
+}
+
+// credit counts a node for the document of a guard.
+func (r *room) credit(g *guard) {
+	if g.rank <= RankCatalogue {
+		return
+	}
+	if r.takers[g.source] == nil {
+		r.takers[g.source] = &taker{entry: g}
+	}
+	r.takers[g.source].nodes++
+}
+
+// own returns the guards of the overlay itself, without those below it.
+func (o *overlay) own() []*guard {
+	own := slices.Concat([]*guard{o.guard, o.emitter, o.included}, o.general, o.pods, slices.Concat(o.derived...))
+	return slices.DeleteFunc(own, func(g *guard) bool { return g == nil })
+}
+
+// fault returns the fault of a kind that has no more room, once, and then nil. It is of the document with the most nodes: the catalogue has room for
+// every kind, so that a fault in it would make all kinds fail for what one document says. topology is the source of the types.
+func (r *room) fault(topology string, at fieldpath.Pattern) *Error {
+	if r.full {
+		return nil
+	}
+	r.full = true
+	err := &Error{Source: topology}
+	sources := sortedKeys(r.takers)
+	if len(sources) > 0 {
+		most := slices.MaxFunc(sources, func(a, b string) int { return cmp.Compare(r.takers[a].nodes, r.takers[b].nodes) })
+		err.Source, err.Pointer = most, r.takers[most].entry.entry.Pointer
+	}
+	err.Message = fmt.Sprintf("%s: the entries of the kind stand for more than %d places: leave out parameter sources of paths through fields that the type does not know, and entries for several spellings, or for all names and one, at several steps of a path", orRoot(at), mostNodes)
+	return err
+}

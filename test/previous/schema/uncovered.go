@@ -1,0 +1,202 @@
+package schema
+
+import (
+	"context"
+	"fmt"
+	"iter"
+	"slices"
+	"strings"
+
+	runtimeschema "k8s.io/apimachinery/pkg/runtime/schema"
+
+	"github.com/fieldperm/fieldperm/test/previous/api/v1alpha1"
+	"github.com/fieldperm/fieldperm/test/previous/schema/endpoint"
+	"github.com/fieldperm/fieldperm/test/previous/verbs"
+)
+
+// ResourceRef is the resource of a request, as an authorizer sees it.
+type ResourceRef struct {
+	Group, Version, Resource, Subresource string
+}
+
+// Request describes a write for the matching of sets.
+type Request struct {
+	// Kind is the kind of the body.
+	Kind runtimeschema.GroupVersionKind
+	// SentAs is the kind in which the client sent the body, nil if it is not known.
+	SentAs *runtimeschema.GroupVersionKind
+	// Fields returns the fields of the request, and Objects the new and the old object, nil for an absent one, all as decoded JSON with
+	// int64 and float64 for numbers. The evaluation does not change them. If one of them returns an error, all conditions that read its
+	// result count as true. Each is called only if a condition reads its result. nil means that there is no such input.
+	Fields  func() (map[string]any, error)
+	Objects func() (object, oldObject any, err error)
+}
+
+type uncoveredSet struct {
+	source     string
+	barrier    string
+	verbs      VerbSet
+	resources  []v1alpha1.ResourceRule
+	conditions []condition
+	// declared are the conditions as the document has them.
+	declared []v1alpha1.MatchCondition
+	// actions are nil if the set refuses writes.
+	actions []v1alpha1.ValidationAction
+	// targets are the known resources that the set names.
+	targets []*target
+	borne   []Borne
+}
+
+// Uncovered returns the verbs that are barriers for the request, from every UncoveredPermissionSet that refuses writes and matches any name
+// of the endpoint.
+// A match condition counts as true if it fails, if the context ends, or if it reads an object that the request does not show. Some
+// requests change a stored object that they do not show; they are matched twice, with their own operation and as an UPDATE. The error is
+// for the log only. Callers must not change the result.
+func (s *Schema) Uncovered(ctx context.Context, ref ResourceRef, request Request) (VerbSet, error) {
+	return s.matching(ctx, ref, request, v1alpha1.ValidationDeny)
+}
+
+// Tried is Uncovered for the sets that have an action and do not refuse writes.
+func (s *Schema) Tried(ctx context.Context, ref ResourceRef, request Request, action v1alpha1.ValidationAction) (VerbSet, error) {
+	return s.matching(ctx, ref, request, action)
+}
+
+func (u *uncoveredSet) denies() bool { return len(u.actions) == 0 }
+
+// storesStatus reports whether a write of the object may change the stored status: a write of a custom resource through a version without
+// the subresource status, or through a lossy version, whose status the API server stores in place of the whole one; and the creation of a
+// few built-in resources. There are sets. In all other writes of the object the API server keeps the stored status, so that no change of it is seen.
+func (s *Schema) storesStatus(ref ResourceRef) bool {
+	if ref.Subresource != "" {
+		return false
+	}
+	if endpoint.BuiltIn(ref.Group, ref.Resource) {
+		return endpoint.StatusOnCreate(ref.Group, ref.Resource)
+	}
+	at := runtimeschema.GroupResource{Group: ref.Group, Resource: ref.Resource}
+	return s.landscape.statusInside[at] || slices.ContainsFunc(s.landscape.kinds[at], (*Kind).Lossy)
+}
+
+// coversAny reports whether the set covers the endpoint under any of its names.
+func (u *uncoveredSet) coversAny(ref ResourceRef) bool {
+	return slices.ContainsFunc(namesOf(ref), u.covers)
+}
+
+const status = "status"
+
+// parts returns the other subresources that the set covers and whose fields the endpoint's object has. A write of the object, or of a
+// part of it in the object's kind, can change the owners of such fields. Only for the status does an API server record which owners
+// belong to it.
+func (u *uncoveredSet) parts(ref ResourceRef) []string {
+	if ref.Subresource != "" {
+		if e, known := endpoint.Lookup(ref.Group, ref.Resource, ref.Subresource); !known || !e.ChangesOwners() {
+			return nil
+		}
+	}
+	var out []string
+	for _, name := range namesOf(ref) {
+		for r := range u.named(name.Group) {
+			resource, part, _ := strings.Cut(r, "/")
+			if part == "" || resource != "*" && resource != name.Resource || slices.Contains(out, part) || part == ref.Subresource {
+				continue
+			}
+			// A subresource that only creates objects has no owners there.
+			if e, known := endpoint.Lookup(name.Group, name.Resource, part); !known || e.Updates() {
+				out = append(out, part)
+			}
+		}
+	}
+	ref.Subresource = status
+	if u.coversAny(ref) && !slices.Contains(out, status) {
+		out = append(out, status)
+	}
+	return out
+}
+
+func (u *uncoveredSet) covers(ref ResourceRef) bool {
+	for r := range u.named(ref.Group) {
+		if r == "*" || r == ref.Resource || ref.Subresource != "" && (r == ref.name() || r == "*/"+ref.Subresource) {
+			return true
+		}
+	}
+	return len(u.resources) == 0
+}
+
+// named returns the resource names of the set in a group.
+func (u *uncoveredSet) named(group string) iter.Seq[string] {
+	return func(yield func(string) bool) {
+		for _, rule := range u.resources {
+			if !contains(rule.APIGroups, group) {
+				continue
+			}
+			for _, r := range rule.Resources {
+				// The suffix is a fault in the set, which must not make the barrier weaker.
+				if !yield(strings.TrimSuffix(r, "/*")) {
+					return
+				}
+			}
+		}
+	}
+}
+
+func contains(names []string, name string) bool {
+	for _, n := range names {
+		if n == "*" || n == name {
+			return true
+		}
+	}
+	return false
+}
+
+// uncovered compiles the sets, and checks that their verbs guard a field of their resources. A verb that guards no field stays in the
+// set: it has no effect until a field has that verb.
+func (c *compiler) uncovered(s *Schema) []uncoveredSet {
+	if len(c.docs.Uncovered) == 0 {
+		return nil
+	}
+	var out []uncoveredSet
+	for i := range c.docs.Uncovered {
+		d := &c.docs.Uncovered[i]
+		set := uncoveredSet{source: d.Source, barrier: SetBarrier(d), verbs: VerbSet{}, resources: d.Set.Spec.Resources, declared: d.Set.Spec.MatchConditions}
+		if !d.Set.Spec.Denies() {
+			set.actions = d.Set.Spec.ValidationActions
+		}
+		b := &bearing{landscape: s.landscape, c: c, source: d.Source}
+		var pointers []string
+		for j, text := range d.Set.Spec.UncoveredPermissions {
+			pointer := fmt.Sprintf("/spec/uncoveredPermissions/%d", j)
+			v, err := verbs.Parse(text)
+			switch {
+			case err != nil:
+				b.report(false, pointer, "%v", err)
+			case v == verbs.MarkerVerb():
+				b.report(false, pointer, "verb %q is the marker and guards no field: use granular:* for all fields", text)
+			default:
+				set.verbs[v] = Extent{}
+				b.verbs, pointers = append(b.verbs, v), append(pointers, pointer)
+			}
+		}
+		b.check(&d.Set.Spec, pointers)
+		set.targets = b.targets
+		for _, t := range b.targets {
+			for _, v := range b.verbs {
+				if b.fit(t, v) == fits {
+					set.borne = append(set.borne, Borne{d.Source, t.String(), v.String()})
+				}
+			}
+		}
+		for j, match := range d.Set.Spec.MatchConditions {
+			compiled, err := c.expression(match.Expression)
+			if err != nil {
+				b.report(false, fmt.Sprintf("/spec/matchConditions/%d/expression", j), "match condition %q: %v", match.Name, err)
+				continue
+			}
+			set.conditions = append(set.conditions, condition{match.Name, compiled})
+		}
+		if len(d.Set.Spec.UncoveredPermissions) == 0 {
+			b.report(false, "/spec/uncoveredPermissions", "the set is empty: name the verbs that are uncovered")
+		}
+		out = append(append(out, set), s.onTemplates(&set, &d.Set.Spec)...)
+	}
+	return out
+}
