@@ -31,13 +31,6 @@ func TestC7_AVerbThatStandsApart(t *testing.T) {
 	}
 }
 
-// TestC7_InsideAValueThatIsChargedAsAWhole: the verb that covers the whole does not cover a part that stands apart.
-func TestC7_InsideAValueThatIsChargedAsAWhole(t *testing.T) {
-	k, none := compileEntries(t, apartEntries())
-	expectDiff(t, k, none, `{"metadata":{"labels":{"b":"1"}}}`, `{"metadata":{"labels":{"b":"1","a/applied":"x","b":"1"}}}`,
-		`added .metadata.labels: * metadata labels`, `added .metadata.labels["a/applied"]: * applied`, `removed .metadata.labels["b"]: * metadata labels label label(b)`)
-}
-
 // TestC7_ABarrierAboveStillHolds: a barrier above a verb that stands apart still holds for users with update.
 func TestC7_ABarrierAboveStillHolds(t *testing.T) {
 	for uncovered, want := range map[string]string{

@@ -97,8 +97,10 @@ func DiffValues(ctx context.Context, old, new rawjson.Value, kind *schema.Kind, 
 	d := walk.New(ctx, kind, uncovered, old, new)
 	defer d.Release()
 	d.Planted = apart.Planted
-	d.Compare()
-	owners.Charge(d)
+	if !d.ChargeIrregular() {
+		d.Compare()
+		owners.Charge(d)
+	}
 	return d.Finish()
 }
 

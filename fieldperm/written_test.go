@@ -86,11 +86,6 @@ func TestD13_TheValueOfTheCause(t *testing.T) {
 			t.Errorf("note %q, %s becomes %s: %v", c.note, c.old, c.new, renderAll(rs))
 		}
 	}
-	// Two readers may see different values of a cause that an object has twice.
-	rs := changes(t, k, none, `{"spec":{"note":"before","plain":"a"}}`, `{"spec":{"note":"before","note":"drops"}}`)
-	if !charges(rs, ".spec.plain") {
-		t.Errorf("a cause that stands twice: %v", renderAll(rs))
-	}
 }
 
 func charges(rs []Requirement, path string) bool {
@@ -135,7 +130,6 @@ func TestD13_ADefaultThatDependsOnAnotherField(t *testing.T) {
 			`"plain":"few","note":"x"`:                false,
 			`"plain":"many","note":"x"`:               true,
 			`"plain":"few","note":null`:               false,
-			`"plain":"few","note":"x","note":"y"`:     false,
 			`"plain":"other","note":"x","args":["a"]`: false,
 		} {
 			rs, err := Diff(t.Context(), nil, []byte(`{"spec":{`+spec+`}}`), k, set)

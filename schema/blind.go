@@ -25,7 +25,7 @@ func (b blind) node(n *Node) *Node {
 	}
 	if n.mapping != nil {
 		mapping := *n.mapping
-		mapping.fields, mapping.keys, mapping.spellings = b.all(mapping.fields), b.all(mapping.keys), b.all(mapping.spellings)
+		mapping.fields, mapping.keys = b.all(mapping.fields), b.all(mapping.keys)
 		if mapping.value != nil {
 			mapping.value = b.node(mapping.value)
 		}

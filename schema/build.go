@@ -229,9 +229,6 @@ func (b *builder) list(l *smd.List, o *overlay, p place) *List {
 		defer func() { b.atomic = b.atomic[:len(b.atomic)-1] }()
 	}
 	out.item = b.below(fieldpath.Element{Any: true}, l.ElementType, o.items(), nil, p.with(emits...))
-	for i := range out.keys {
-		out.keys[i].Folds = out.item.mapping != nil && out.item.mapping.folds
-	}
 	return out
 }
 
@@ -252,7 +249,6 @@ func (b *builder) mapping(m *smd.Map, o *overlay, emits string, p place) *Map {
 	if o == nil {
 		return out
 	}
-	alike := o.spellings(out.folds)
 	for _, name := range sortedKeys(o.fields) {
 		if _, declared := out.fields[name]; declared {
 			continue
@@ -261,9 +257,9 @@ func (b *builder) mapping(m *smd.Map, o *overlay, emits string, p place) *Map {
 			out.keys = map[string]*Node{}
 		}
 		b.errs = append(b.errs, o.fields[name].prefixed(name)...)
-		out.keys[name] = b.below(fieldpath.Element{Name: name}, m.ElementType, o.singleOut(name).bearing(o.otherwise(name, alike)), nil, inner)
+		out.keys[name] = b.below(fieldpath.Element{Name: name}, m.ElementType, o.singleOut(name), nil, inner)
 	}
-	b.spell(out, m, o, alike, inner)
+	out.folded = out.foldedNames()
 	return out
 }
 

@@ -272,8 +272,10 @@ func (c *compiler) reportLost() {
 func newKind(gvk runtimeschema.GroupVersionKind, inner *Node) *Kind {
 	root := *inner
 	root.permissions = []*Permission{{verb: verbs.All()}}
+	folds := false
+	each(&root, map[*Node]bool{}, func(n *Node) { folds = folds || n.Folds() })
 	return &Kind{
-		GroupVersionKind: gvk, Root: &root, mayBar: root.MayBarWithin(),
+		GroupVersionKind: gvk, Root: &root, mayBar: root.MayBarWithin(), folds: folds,
 		mayDivide: gvk.GroupKind() != podKind.GroupKind() && root.mayDivide(false, map[*Node]bool{}),
 	}
 }

@@ -52,7 +52,7 @@ func (n *Node) mayDivide(inPod bool, seen map[*Node]bool) bool {
 	if n.mapping != nil && n.mapping.folds {
 		return true
 	}
-	return hasPart(n, func(child *Node) bool { return child.mayDivide(inPod, seen) })
+	return hasChild(n, func(child *Node) bool { return child.mayDivide(inPod, seen) })
 }
 
 // repeats reports whether a decoded value has one name in two cases, in a part of a Pod, or on the way to one or to a barrier.

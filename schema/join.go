@@ -23,7 +23,7 @@ func (j joining) join(nodes []*Node) *Node {
 		return known
 	}
 	out := *own
-	out.unbarred, out.united = false, false
+	out.unbarred, out.verbless, out.united = false, false, false
 	j[key] = &out
 	out.permissions, out.trees = permissionsOf(nodes)
 	for _, n := range nodes {
@@ -58,20 +58,10 @@ func (j joining) join(nodes []*Node) *Node {
 		if mapping.value != nil {
 			mapping.value = below((*Node).values)
 		}
-		if mapping.folds {
-			mapping.spellings = map[string]*Node{}
-			for _, n := range nodes {
-				if n.mapping == nil {
-					continue
-				}
-				for folded := range n.mapping.spellings {
-					mapping.spellings[folded] = below(func(n *Node) *Node { return n.named(folded) })
-				}
-			}
-		}
+		mapping.folded = mapping.foldedNames()
 		out.mapping = &mapping
 	}
-	out.unbarred, out.united = !out.mayBarBelow(), !out.mayStandApartBelow()
+	out.unbarred, out.verbless, out.united = !out.mayBarBelow(), !out.hasVerbsBelow(), !out.mayStandApartBelow()
 	return &out
 }
 

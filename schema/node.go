@@ -50,6 +50,8 @@ type Node struct {
 	inPod     bool
 	// unbarred means that no permission below the node can be a barrier. The zero value means that one may be.
 	unbarred bool
+	// verbless means that no node below has a permission. The zero value means that one may.
+	verbless bool
 	// united means that no permission below the node stands apart. The zero value means that one may.
 	united bool
 	// powers are the powers of the fields below that the verbs of the node cover.
@@ -72,8 +74,6 @@ type Key struct {
 	Default []byte
 	// Emits is the parameter name under which verbs can use the property's value, "" for none.
 	Emits string
-	// Folds means that programs may read the property from a name in another case too.
-	Folds bool
 }
 
 // Map says how an object compares: it has named fields, and values for all other keys. A permission schema may single out keys of a map;
@@ -83,11 +83,10 @@ type Map struct {
 	fields map[string]*Node
 	keys   map[string]*Node
 	value  *Node
-	// folds means that the API server does not know all fields. Programs that decode them may ignore the case of names, so a name that
-	// differs from a known one in case only counts as that.
+	// folds means that the API server does not know all fields. Programs that decode them may ignore the case of names.
 	folds bool
-	// spellings are the nodes of other spellings of names that have entries, by folded name. It is nil unless the map folds.
-	spellings map[string]*Node
+	// folded are the names of fields and keys, by folded name, "" for several that differ in case only. It is nil unless the map folds.
+	folded map[string]string
 }
 
 // unknown is the node of everything that the schema does not know (D6). It allows scalars, atomic lists, and maps that compare key by
@@ -95,10 +94,10 @@ type Map struct {
 var unknown = newUnknown()
 
 // plain is the node of every scalar without permissions or other properties.
-var plain = &Node{scalar: true, unbarred: true, united: true}
+var plain = &Node{scalar: true, unbarred: true, verbless: true, united: true}
 
 func newUnknown() *Node {
-	n := &Node{scalar: true, unbarred: true, united: true}
+	n := &Node{scalar: true, unbarred: true, verbless: true, united: true}
 	n.list = &List{atomic: true, item: n}
 	n.mapping = &Map{value: n, folds: true}
 	return n
@@ -173,14 +172,8 @@ func (m *Map) Child(key string) *Node {
 	if n, ok := m.keys[key]; ok {
 		return n
 	}
-	if n := m.spelled(key); n != nil {
-		return n
-	}
 	if i := strings.IndexByte(key, '/'); i >= 0 && m.keys != nil {
 		if n, ok := m.keys[key[:i+1]]; ok {
-			return n
-		}
-		if n := m.spelled(key[:i+1]); n != nil {
 			return n
 		}
 	}
@@ -201,17 +194,53 @@ func FoldName(name string) string {
 	}, name)
 }
 
-// Folds reports whether the names of fields that have verbs, or lead to some, count in every case, because programs that decode the fields may ignore it.
-func (m *Map) Folds() bool {
-	return m.folds && (len(m.fields)+len(m.keys)+len(m.spellings) > 0 || m.value != nil && m.value.mapping != m)
+// Folds reports whether programs that decode an object at the node may ignore the case of its names, and a node below has a verb.
+func (n *Node) Folds() bool { return n.mapping != nil && n.mapping.folds && !n.verbless }
+
+// Respells reports whether the node folds and, of the names of an object, one differs from another or from a name of the schema in case only.
+// Then nobody knows which value a program reads.
+func (n *Node) Respells(names iter.Seq[string]) bool {
+	if !n.Folds() {
+		return false
+	}
+	m := n.mapping
+	seen := map[string]bool{}
+	for name := range names {
+		folded := FoldName(name)
+		if seen[folded] || m.respells(name, folded) {
+			return true
+		}
+		seen[folded] = true
+		if prefix, has := prefixIn(name); has && m.respells(prefix, FoldName(prefix)) {
+			return true
+		}
+	}
+	return false
 }
 
-// spelled returns the node of a name that differs from a known one in case only, nil for none.
-func (m *Map) spelled(key string) *Node {
-	if len(m.spellings) == 0 {
+func (m *Map) respells(name, folded string) bool {
+	known, has := m.folded[folded]
+	return has && known != name
+}
+
+// foldedNames returns the value of folded for a map.
+func (m *Map) foldedNames() map[string]string {
+	if !m.folds {
 		return nil
 	}
-	return m.spellings[FoldName(key)]
+	out := make(map[string]string, len(m.fields)+len(m.keys))
+	for _, names := range []map[string]*Node{m.fields, m.keys} {
+		for name := range names {
+			if folded := FoldName(name); out[folded] == "" {
+				if _, several := out[folded]; !several {
+					out[folded] = name
+				}
+			} else {
+				out[folded] = ""
+			}
+		}
+	}
+	return out
 }
 
 // IsField reports whether the key is a named field of a struct and not the key of an entry of a map.
@@ -233,19 +262,9 @@ func (m *Map) Lookup(key []byte) (child *Node, field bool) {
 	if n, ok := m.keys[string(key)]; ok {
 		return n, false
 	}
-	if len(m.spellings) > 0 {
-		if n := m.spelled(string(key)); n != nil {
-			return n, false
-		}
-	}
 	if i := bytes.IndexByte(key, '/'); i >= 0 && m.keys != nil {
 		if n, ok := m.keys[string(key[:i+1])]; ok {
 			return n, false
-		}
-		if len(m.spellings) > 0 {
-			if n := m.spelled(string(key[:i+1])); n != nil {
-				return n, false
-			}
 		}
 	}
 	if m.value != nil {

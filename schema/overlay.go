@@ -316,30 +316,6 @@ func merge(outer, inner *overlay, ofKey bool) *overlay {
 	return m
 }
 
-// untyped returns the overlay for a value of which nothing is known. The API server writes no part of it, and no part emits a parameter
-// for certain.
-func (o *overlay) untyped() *overlay {
-	if o == nil {
-		return nil
-	}
-	out := &overlay{documents: o.documents, catalogued: o.catalogued, podMark: o.podMark, podGuards: o.podGuards, any: o.any.untyped()}
-	for _, g := range o.general {
-		if g != nil {
-			out.general = append(out.general, g.lend(""))
-		}
-	}
-	if o.guard != nil {
-		out.guard = o.guard.lend("")
-	}
-	for name, below := range o.fields {
-		if out.fields == nil {
-			out.fields = map[string]*overlay{}
-		}
-		out.fields[name] = below.untyped()
-	}
-	return out
-}
-
 // identity returns a key that is equal for overlays with equal content, so that they share compiled nodes. It is a hash of the own content and of
 // the keys of the levels below: texts of whole trees would take memory with the square of the length of a path.
 func (o *overlay) identity() string {

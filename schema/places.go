@@ -78,26 +78,15 @@ func children(n *Node, visit func(fieldpath.Element, *Node)) {
 	}
 }
 
-// parts visits the nodes directly below n, and those of other spellings of its fields, which are no places of their own.
-func parts(n *Node, visit func(fieldpath.Element, *Node)) {
-	children(n, visit)
-	if n.mapping == nil {
-		return
-	}
-	for _, name := range sortedKeys(n.mapping.spellings) {
-		visit(fieldpath.Element{Name: name}, n.mapping.spellings[name])
-	}
-}
-
-// hasPart reports whether a node that parts would visit fits. It needs no order: to sort names took a tenth of the time of a compile.
-func hasPart(n *Node, fits func(*Node) bool) bool {
+// hasChild reports whether a node that children would visit fits. It needs no order: to sort names took a tenth of the time of a compile.
+func hasChild(n *Node, fits func(*Node) bool) bool {
 	if n.list != nil && n.list.item != nil && fits(n.list.item) {
 		return true
 	}
 	if n.mapping == nil {
 		return false
 	}
-	for _, below := range []map[string]*Node{n.mapping.fields, n.mapping.keys, n.mapping.spellings} {
+	for _, below := range []map[string]*Node{n.mapping.fields, n.mapping.keys} {
 		for _, child := range below {
 			if fits(child) {
 				return true

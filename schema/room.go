@@ -79,6 +79,6 @@ func (r *room) fault(topology string, at fieldpath.Pattern) *Error {
 		most := slices.MaxFunc(sources, func(a, b string) int { return cmp.Compare(r.takers[a].nodes, r.takers[b].nodes) })
 		err.Source, err.Pointer = most, r.takers[most].entry.entry.Pointer
 	}
-	err.Message = fmt.Sprintf("%s: the entries of the kind stand for more than %d places: leave out parameter sources of paths through fields that the type does not know, and entries for several spellings, or for all names and one, at several steps of a path", orRoot(at), mostNodes)
+	err.Message = fmt.Sprintf("%s: the entries of the kind stand for more than %d places: leave out parameter sources of paths through fields that the type does not know, and entries for all names and one at several steps of a path", orRoot(at), mostNodes)
 	return err
 }

@@ -41,6 +41,8 @@ type Kind struct {
 	// Root is the node of the object itself; its only verb is granular:*.
 	Root   *Node
 	mayBar bool
+	// folds: see Folds.
+	folds bool
 	// mayDivide: see Divided.
 	mayDivide bool
 	// shown: see ShownInFull.
@@ -74,6 +76,9 @@ func (k *Kind) In(apiVersion string) *Kind {
 // MayBar reports whether the kind's schema has a barrier, conditional ones included.
 // UncoveredPermissionSets are not counted.
 func (k *Kind) MayBar() bool { return k.mayBar }
+
+// Folds reports whether a node of the kind folds: see Node.Folds.
+func (k *Kind) Folds() bool { return k.folds }
 
 // ShownInFull reports whether a review shows all contents of an object, because the API server receives and stores the kind as JSON. This is
 // true of custom resources. Objects of other kinds may be sent and stored as protobuf, which holds more than JSON can show: the unused

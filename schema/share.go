@@ -55,7 +55,7 @@ func (s *sharing) enter(n *Node) int {
 	at := len(s.path)
 	first := at
 	s.path, s.entered[n] = append(s.path, n), at
-	parts(n, func(_ fieldpath.Element, child *Node) {
+	children(n, func(_ fieldpath.Element, child *Node) {
 		if s.one[child] != nil {
 			return
 		}
@@ -90,11 +90,16 @@ func (s *sharing) close(members []*Node) {
 	for _, n := range nodes {
 		s.adopt(n)
 		// Members of a cycle are below each other, so a barrier below one is below all.
-		n.unbarred, n.united, n.makesPods = true, true, false
+		n.unbarred, n.verbless, n.united, n.makesPods = true, true, true, false
 	}
 	if slices.ContainsFunc(nodes, (*Node).mayStandApartBelow) {
 		for _, n := range nodes {
 			n.united = false
+		}
+	}
+	if slices.ContainsFunc(nodes, (*Node).hasVerbsBelow) {
+		for _, n := range nodes {
+			n.verbless = false
 		}
 	}
 	if slices.ContainsFunc(nodes, (*Node).mayBarBelow) {
@@ -141,8 +146,8 @@ func sameButOrigins(a, b *Node) bool {
 		two.words(b)
 		var names, theirs []fieldpath.Element
 		var below, others []*Node
-		parts(a, func(e fieldpath.Element, n *Node) { names, below = append(names, e), append(below, n) })
-		parts(b, func(e fieldpath.Element, n *Node) { theirs, others = append(theirs, e), append(others, n) })
+		children(a, func(e fieldpath.Element, n *Node) { names, below = append(names, e), append(below, n) })
+		children(b, func(e fieldpath.Element, n *Node) { theirs, others = append(theirs, e), append(others, n) })
 		if !bytes.Equal(one.content, two.content) || !slices.Equal(names, theirs) {
 			return false
 		}
@@ -164,7 +169,7 @@ func (s *sharing) adopt(n *Node) {
 	if n.mapping == nil {
 		return
 	}
-	n.mapping.fields, n.mapping.keys, n.mapping.spellings = s.all(n.mapping.fields), s.all(n.mapping.keys), s.all(n.mapping.spellings)
+	n.mapping.fields, n.mapping.keys = s.all(n.mapping.fields), s.all(n.mapping.keys)
 	if n.mapping.value != nil {
 		n.mapping.value = s.one[n.mapping.value]
 	}
@@ -190,7 +195,7 @@ func (s *sharing) describe(members []*Node) []*Node {
 	place := map[*Node]int{members[0]: 0}
 	for i := 0; i < len(nodes); i++ {
 		s.words(nodes[i])
-		parts(nodes[i], func(e fieldpath.Element, child *Node) {
+		children(nodes[i], func(e fieldpath.Element, child *Node) {
 			s.text(e.Name)
 			if one := s.one[child]; one != nil {
 				s.number(s.numbers[one] << 1)
@@ -229,7 +234,7 @@ func (s *sharing) words(n *Node) {
 		for _, k := range n.list.keys {
 			s.text(k.Name)
 			s.text(k.Emits)
-			s.flags(k.Default != nil, k.Folds)
+			s.flags(k.Default != nil)
 			s.text(string(k.Default))
 		}
 	}
@@ -237,7 +242,6 @@ func (s *sharing) words(n *Node) {
 		s.flags(n.mapping.atomic, n.mapping.value != nil, n.mapping.folds)
 		s.number(uint64(len(n.mapping.fields)))
 		s.number(uint64(len(n.mapping.keys)))
-		s.number(uint64(len(n.mapping.spellings)))
 	}
 }
 
@@ -262,9 +266,14 @@ func (s *sharing) number(n uint64) { s.content.number(int(n)) }
 
 func (s *sharing) text(t string) { s.content.texts(t) }
 
+// hasVerbsBelow computes verbless from the nodes directly below.
+func (n *Node) hasVerbsBelow() bool {
+	return hasChild(n, func(child *Node) bool { return !child.verbless || len(child.permissions) > 0 })
+}
+
 // mayBarBelow computes MayBarWithin from the nodes directly below.
 func (n *Node) mayBarBelow() bool {
-	return hasPart(n, (*Node).mayBar)
+	return hasChild(n, (*Node).mayBar)
 }
 
 // mayBar reports whether the node, or one below it, may have a barrier.
@@ -274,10 +283,10 @@ func (n *Node) mayBar() bool {
 
 // mayMakePods computes makesPods from the node itself and the nodes directly below.
 func (n *Node) mayMakePods() bool {
-	return n.pod != NoPod || hasPart(n, func(child *Node) bool { return child.makesPods })
+	return n.pod != NoPod || hasChild(n, func(child *Node) bool { return child.makesPods })
 }
 
 // mayStandApartBelow computes MayStandApartWithin from the nodes directly below.
 func (n *Node) mayStandApartBelow() bool {
-	return hasPart(n, func(child *Node) bool { return child.MayStandApartWithin() || child.StandsApart() })
+	return hasChild(n, func(child *Node) bool { return child.MayStandApartWithin() || child.StandsApart() })
 }

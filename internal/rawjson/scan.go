@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"errors"
 	"math"
+	"slices"
 	"sync"
 
 	"github.com/go-json-experiment/json/jsontext"
@@ -22,6 +23,11 @@ type Document struct {
 	sums []uint64
 	// replaced: see Value.MayHoldReplacement.
 	replaced bool
+	// levels are the names of the open objects, and suspects the objects in which a name may occur twice, by index on the tape.
+	levels   []level
+	suspects []uint32
+	// repeats: see Value.NamesRepeat.
+	repeats bool
 }
 
 // extent is the position of an element of the tape: data[start:end] with its brackets or quotes.
@@ -48,7 +54,7 @@ var documents = sync.Pool{New: func() any { return &Document{} }}
 // text while the Document is in use, nor after Release while it uses bytes of the text.
 func Scan(data []byte) (*Document, error) {
 	d, _ := documents.Get().(*Document)
-	d.data, d.tape, d.replaced = data, d.tape[:0], false
+	d.data, d.tape, d.replaced, d.suspects, d.repeats = data, d.tape[:0], false, d.suspects[:0], false
 	if len(data) >= none {
 		d.Release()
 		return nil, &SyntaxError{errors.New("text of 4 GiB or more")}
@@ -57,6 +63,7 @@ func Scan(data []byte) (*Document, error) {
 		d.Release()
 		return nil, explain(data)
 	}
+	d.repeats = slices.ContainsFunc(d.suspects, d.repeatsAt)
 	return d, nil
 }
 
@@ -170,6 +177,7 @@ func (d *Document) scan() bool {
 			if !named {
 				goto value
 			}
+			d.enter(depth)
 			goto name
 		case 't':
 			if !hasPrefix(data[i:], "true") {
@@ -244,6 +252,9 @@ func (d *Document) scan() bool {
 			if i-begin >= long {
 				tape = appendLeaf(tape, begin, i)
 			}
+		}
+		if d.levels[depth].mayRepeat(data[begin+1 : i-1]) {
+			d.suspect(open)
 		}
 		if i < len(data) && data[i] <= ' ' {
 			i = skipSpace(data, i)

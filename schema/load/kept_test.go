@@ -239,36 +239,3 @@ func TestG5_C8_AConditionDoesNotSeeHalvesOfATypedValue(t *testing.T) {
 		})
 	}
 }
-
-// TestC2_AConditionSeesAllOfAValueThatBecomesNoPod: names that differ in case are two names.
-func TestC2_AConditionSeesAllOfAValueThatBecomesNoPod(t *testing.T) {
-	definition := strings.Replace(runner("{type: object, "+keepUnknown+"}"), "name: {type: string}", "name: {type: string}, free: {type: object, "+keepUnknown+"}", 1)
-	const when = `excludedWhen: "self != null && has(self.danger)"`
-	s := compileWorkloads(t, definition, permissionSchema("a", "example.com", "Runner", `{path: .spec.template, verb: example.com/y, `+when+`}`))
-	if isBarred(t, s, gvk("example.com", "v1", "Runner"), `{"spec":{"template":{"PATH":"a","path":"b"}}}`, `{"spec":{"template":{"PATH":"a","path":"c"}}}`) {
-		t.Error("no Pod is made from the value, and it is barred")
-	}
-	s, errs := compileFragments(t, strings.Replace(definition, "template: {type: object, ", "template: {type: object, "+withKey+", ", 1), barrier("", "Pod", ".spec.nodeSelector", "example.com/y", when))
-	if len(errs) > 0 {
-		t.Fatal(errs)
-	}
-	if isBarred(t, s, gvk("example.com", "v1", "Runner"), `{"spec":{"free":{"A":"a","a":"b"},"template":{"spec":{}}}}`, `{"spec":{"free":{"A":"a","a":"b"},"template":{"spec":{"nodeSelector":{"x":"y"}}}}}`) {
-		t.Error("names beside the template divide it")
-	}
-}
-
-// TestC8_OtherSpellingsOfFieldsMayBar, also where a definition gives the field a type that has no fields.
-func TestC8_OtherSpellingsOfFieldsMayBar(t *testing.T) {
-	template := "{type: object, " + withKey + ", properties: {spec: {type: object, " + keepUnknown + ", properties: {containers: {type: array, items: {type: object, " + keepUnknown + ", properties: {name: {type: string}, securityContext: {type: string}}}}}}}}"
-	s, errs := compileFragments(t, runner(template), barrier("", "Pod", ".spec.containers[*].securityContext.privileged", "example.com/y", "excluded: true"))
-	if len(errs) > 0 {
-		t.Fatal(errs)
-	}
-	kind := gvk("example.com", "v1", "Runner")
-	if !isBarred(t, s, kind, `{"spec":{"template":{"spec":{"containers":[]}}}}`, `{"spec":{"template":{"spec":{"containers":[{"name":"a","SecurityContext":{"privileged":true}}]}}}}`) {
-		t.Error("the other spelling is not barred")
-	}
-	if k, err := s.Kind(kind); err != nil || !k.MayBar() {
-		t.Errorf("the kind has no barrier: %v", err)
-	}
-}

@@ -1,14 +1,12 @@
 package load
 
 import (
-	"fmt"
 	"slices"
 	"strings"
 	"testing"
 
 	runtimeschema "k8s.io/apimachinery/pkg/runtime/schema"
 
-	"github.com/fieldperm/fieldperm/fieldperm"
 	"github.com/fieldperm/fieldperm/schema"
 )
 
@@ -190,46 +188,6 @@ func TestC2_NoPermissionSchemaLiftsTheBarrierOfAnother(t *testing.T) {
 			if !barsAt(t, s, kind, path, nil, true) || barsAt(t, s, kind, path, nil, false) {
 				t.Errorf("%s: the condition of one of the two is lost, or always true", kind.Kind)
 			}
-		}
-	}
-}
-
-// TestG5_C8_NamesOfDeclaredFieldsCountInEverySpelling where the API server keeps other fields beside them.
-func TestG5_C8_NamesOfDeclaredFieldsCountInEverySpelling(t *testing.T) {
-	s, errs := compileFragments(t,
-		runner("{type: object, "+withKey+", properties: {spec: {type: object, x-kubernetes-preserve-unknown-fields: true, properties: {hostNetwork: {type: boolean}}}}}"),
-		barrier("", "Pod", ".spec.hostNetwork", "example.com/host", "excluded: true"))
-	if len(errs) > 0 {
-		t.Fatal(errs)
-	}
-	for _, name := range []string{"hostNetwork", "HostNetwork", "HOSTNETWORK"} {
-		if got := verbsAt(t, s, gvk("example.com", "v1", "Runner"), ".spec.template.spec."+name); !strings.Contains(got, "EXAMPLE.COM/HOST") {
-			t.Errorf("%s has %q", name, got)
-		}
-	}
-	if got := verbsAt(t, s, gvk("example.com", "v1", "Runner"), ".spec.template.spec.another"); got != "" {
-		t.Errorf("another name has %q", got)
-	}
-}
-
-// TestC2_AnotherSpellingOfMetadataIsNotWrittenByTheAPIServer: fields that are never charged have one spelling.
-func TestC2_AnotherSpellingOfMetadataIsNotWrittenByTheAPIServer(t *testing.T) {
-	s, errs := compileFragments(t, strings.Replace(runner("{type: object}"), "openAPIV3Schema: {type: object,", "openAPIV3Schema: {type: object, x-kubernetes-preserve-unknown-fields: true,", 1))
-	if len(errs) > 0 {
-		t.Fatal(errs)
-	}
-	k, err := s.Kind(gvk("example.com", "v1", "Runner"))
-	if err != nil {
-		t.Fatal(err)
-	}
-	for path, want := range map[string][]string{
-		"uid":           {"granular:*", "granular:metadata"},
-		"managedFields": {"granular:*", "granular:metadata"},
-		"finalizers":    {"granular:*", "granular:metadata", "granular:finalizers"},
-	} {
-		got, err := fieldperm.Diff(t.Context(), []byte(`{"METADATA":{}}`), []byte(`{"METADATA":{"`+path+`":"x"}}`), k, nil)
-		if err != nil || len(got) != 1 || fmt.Sprint(got[0].Candidates()) != fmt.Sprint(want) {
-			t.Errorf("%s: %v, %v; want %v", path, got, err, want)
 		}
 	}
 }

@@ -35,7 +35,6 @@ func TestC8_NoDocumentChangesThePartOfPodsThatAFieldBecomes(t *testing.T) {
 		"the same document":                    {[]string{plain, runner("a", asTemplate+", "+asSpec)}, "d1.yaml:/spec/permissions/1"},
 		"the annotation of a definition":       {[]string{annotated(marked)}, "d0.yaml:/metadata/annotations/fieldperm.dev~1permission-verbs/v1/0"},
 		"the annotation, and a document":       {[]string{annotated(plain), runner("a", asTemplate)}, "d1.yaml:/spec/permissions/0"},
-		"another spelling of a name":           {[]string{plain, runner("a", asTemplate), runner("b", "{path: .spec.template.Metadata, include: podSpec}")}, "d2.yaml:/spec/permissions/0"},
 		"all keys, and one":                    {[]string{plain, runner("a", "{path: '.spec.template[*]', include: podTemplate}"), runner("b", "{path: .spec.template.a.metadata, include: podSpec}")}, "d2.yaml:/spec/permissions/0"},
 		"one key, and all":                     {[]string{plain, runner("a", "{path: .spec.template.a.metadata, include: podSpec}"), runner("b", "{path: '.spec.template[*]', include: podTemplate}")}, "d2.yaml:/spec/permissions/0"},
 		"a prefix of keys, and one":            {[]string{plain, runner("a", `{path: '.spec.template["a/"]', include: podTemplate}`), runner("b", `{path: '.spec.template["a/b"].metadata', include: podSpec}`)}, "d2.yaml:/spec/permissions/0"},

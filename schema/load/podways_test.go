@@ -57,31 +57,6 @@ func TestC8_StepsOfKeysDoNotDoubleTheWork(t *testing.T) {
 	}
 }
 
-// TestC2_BarriersOfOtherSpellingsCountAsPlaces: each of many spellings at several steps has the barriers of all others.
-func TestC2_BarriersOfOtherSpellingsCountAsPlaces(t *testing.T) {
-	paths := func(root string, steps int) []string {
-		out := []string{root}
-		for range steps {
-			var next []string
-			for _, path := range out {
-				for _, name := range []string{".abc", ".Abc", ".aBc", ".abC", ".ABc", ".AbC", ".aBC", ".ABC"} {
-					next = append(next, path+name)
-				}
-			}
-			out = next
-		}
-		return out
-	}
-	for kind, c := range map[string]struct{ group, root string }{"Vault": {"example.com", ".spec.free"}, "ControllerRevision": {"apps", ".data.spec.template.spec"}} {
-		for steps, want := range map[int]int{2: 0, 3: 1} {
-			_, errs := compileFragments(t, unknownVaults(), permissionSchema("a", c.group, kind, barriersAt(paths(c.root, steps)...)))
-			if len(errs) != want || want > 0 && (!strings.HasPrefix(errs[0].Error(), "d1.yaml:/spec/permissions/") || !strings.Contains(errs[0].Error(), "more than 50000 places")) {
-				t.Errorf("%s, %d steps: %.500q", kind, steps, errs)
-			}
-		}
-	}
-}
-
 // TestC8_BarriersOnPodsHaveABoundedNumberOfPlaces, and no kind that Pods are made from is in force if there are more.
 func TestC8_BarriersOnPodsHaveABoundedNumberOfPlaces(t *testing.T) {
 	var paths []string

@@ -30,38 +30,6 @@ var (
 	podNetwork = permissionSchema("a", "", "Pod", `{path: .spec.hostNetwork, verb: example.com/y, excluded: true}`)
 )
 
-// TestC2_AnEntryForAllNamesKeepsTheBarriersOfOtherSpellings: where an object keeps unknown fields, nobody knows whether it is a struct or a map.
-func TestC2_AnEntryForAllNamesKeepsTheBarriersOfOtherSpellings(t *testing.T) {
-	star := permissionSchema("b", "example.com", "Runner", `{path: '.spec.template.spec[*]', verb: example.com/w}`)
-	when := permissionSchema("a", "", "Pod", `{path: .spec, verb: example.com/y, excludedWhen: "self != null && has(self.hostNetwork) && self.hostNetwork"}`)
-	set := setAboutPods("hostNamespaces", "[{apiGroups: [''], resources: [pods]}]")
-	for name, barrier := range map[string]string{"excluded": podNetwork, "excludedWhen above": when, "set": set} {
-		old, new := `{"spec":{"template":{"spec":{"x":1}}}}`, `{"spec":{"template":{"spec":{"x":1,"HostNetwork":true}}}}`
-		if got := passingOf(t, runnerKind, "runners", old, new, freeRunner, barrier); got == "" {
-			t.Errorf("%s alone: no barrier", name)
-		}
-		if got := passingOf(t, runnerKind, "runners", old, new, freeRunner, barrier, star); got == "" {
-			t.Errorf("%s with an entry for all names: no barrier", name)
-		}
-	}
-	secret := permissionSchema("a", "example.com", "Vault", `{path: .spec.secret, verb: example.com/y, excluded: true}`)
-	if got := passingOf(t, vaultKind, "vaults", `{"spec":{"x":1}}`, `{"spec":{"x":1,"Secret":"a"}}`, unknownVaults(), secret, permissionSchema("b", "example.com", "Vault", `{path: '.spec[*]', verb: example.com/w}`)); got != "[y]" {
-		t.Errorf("a custom resource: %q", got)
-	}
-}
-
-func TestC2_AnEntryForOneSpellingKeepsTheBarriersOfAnother(t *testing.T) {
-	for more, verb := range map[string]string{`verb: example.com/w`: "lifts it", `verb: example.com/w, excluded: true`: "replaces its verb"} {
-		other := permissionSchema("b", "example.com", "Runner", `{path: .spec.template.spec.HOSTNetwork, `+more+`}`)
-		for _, name := range []string{"HostNetwork", "HOSTNetwork"} {
-			got := passingOf(t, runnerKind, "runners", `{"spec":{"template":{"spec":{"x":1}}}}`, `{"spec":{"template":{"spec":{"x":1,"`+name+`":true}}}}`, freeRunner, podNetwork, other)
-			if !strings.Contains(got, "[y]") {
-				t.Errorf("%s: an entry for HOSTNetwork %s: %q", name, verb, got)
-			}
-		}
-	}
-}
-
 func TestG5_C8_TypedValuesSayNothingAboutNames(t *testing.T) {
 	for name, c := range map[string]struct{ template, all, old, new string }{
 		"objects":  {"additionalProperties: {type: object, " + keepUnknown + "}", ".spec.template[*]", `{"x":{}}`, `{"x":{},"Spec":{"hostNetwork":true}}`},
@@ -116,30 +84,6 @@ func TestC2_AVerbOfAllKeysKeepsBarriersBelowOneKey(t *testing.T) {
 	}
 }
 
-// TestC2_NoVerbOfAnotherSpellingPassesABarrier: an entry of another document for one spelling gives no power over another one.
-func TestC2_NoVerbOfAnotherSpellingPassesABarrier(t *testing.T) {
-	free := runner("{type: object, " + withKey + ", " + keepUnknown + "}")
-	old, new := `{"spec":{"template":{"spec":{"hostNetwork":false}}}}`, `{"spec":{"template":{"spec":{"hostNetwork":true}}}}`
-	other := permissionSchema("b", "example.com", "Runner", `{path: '.spec.template.spec.HostNetwork', verb: example.com/w}`)
-	if got := passingOf(t, runnerKind, "runners", old, new, free, podNetwork, other); got != "[y]" {
-		t.Errorf("a PermissionSchema: %s", got)
-	}
-	for _, at := range []string{".spec.template.spec.Containers[*].image", ".spec.template.spec.containers[*].Image"} {
-		image := permissionSchema("a", "", "Pod", `{path: '.spec.containers[*].image', verb: example.com/y, excluded: true}`)
-		typed := runner("{type: object, " + withKey + ", properties: {spec: {type: object, " + keepUnknown + ", properties: {containers: {type: array, x-kubernetes-list-type: map, x-kubernetes-list-map-keys: [name], items: {type: object, " + keepUnknown + ", required: [name], properties: {name: {type: string}, image: {type: string}}}}}}}}")
-		of := func(image string) string {
-			return `{"spec":{"template":{"spec":{"containers":[{"name":"a","image":"` + image + `"}]}}}}`
-		}
-		if got := passingOf(t, runnerKind, "runners", of("b"), of("c"), typed, image, permissionSchema("b", "example.com", "Runner", `{path: '`+at+`', verb: example.com/w}`)); got != "[y]" {
-			t.Errorf("%s, a field that the type declares: %s", at, got)
-		}
-	}
-	author := runnerWith(free, `{"path":".spec.template.spec.HostNetwork","verb":"example.com/w"}`)
-	if got := passingOf(t, runnerKind, "runners", old, new, author, podNetwork); got != "[y]" {
-		t.Errorf("the author of the definition: %s", got)
-	}
-}
-
 func TestC2_TheAuthorsBarrierLeavesThatOfTheAdministrator(t *testing.T) {
 	admin := permissionSchema("b", "example.com", "Vault", `{path: '.spec.items[*].secret', verb: example.com/w, excluded: true}`)
 	for _, how := range []string{`"excluded":true`, `"excludedWhen":"false"`} {
@@ -147,20 +91,6 @@ func TestC2_TheAuthorsBarrierLeavesThatOfTheAdministrator(t *testing.T) {
 		got := passingOf(t, vaultKind, "vaults", `{"spec":{"items":{"x":{"secret":"a"}}}}`, `{"spec":{"items":{"x":{"secret":"b"}}}}`, def, admin)
 		if got == "[y]" || got == "[w y]" {
 			t.Errorf("%s: y passes without w: %s", how, got)
-		}
-	}
-}
-
-// TestC2_ANameHasFewSpellings: each spelling has the barriers of the others.
-func TestC2_ANameHasFewSpellings(t *testing.T) {
-	for n, want := range map[int]string{8: "", 9: `has more than 8 spellings: leave some out`} {
-		var paths []string
-		for i := range n {
-			paths = append(paths, ".spec."+strings.ToUpper("abcdefghi"[:i])+"abcdefghi"[i:])
-		}
-		_, errs := compileFragments(t, annotatedVaults(unknownVaults(), paths...))
-		if len(errs) > 0 != (want != "") || want != "" && !strings.Contains(errs[0].Error(), want) {
-			t.Errorf("%d spellings: %v", n, errs)
 		}
 	}
 }

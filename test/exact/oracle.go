@@ -52,8 +52,6 @@ type oracle struct {
 	owned *place
 	// owning says that the oracle compares owners, so that later changes of the values are unknown.
 	owning bool
-	// apart are the places for which Compare has not been called yet.
-	apart []place
 	// read are the values of the new object in the form in which readers get it; nil means not known yet. If unread is true, readers get it
 	// without some of its fields.
 	read   map[*value]any
@@ -67,13 +65,11 @@ func (s *subject) charges(old, new *value) (asked *oracle, refused []string, err
 	o := &oracle{subject: s, create: old == nil, old: old, new: new, canon: map[*value]string{}, lists: map[string]bool{}}
 	o.tokens = newTokens(old, new)
 	root := o.enter(place{barrier: -1}, s.root, s.kind.Root, "", nil, old, new)
-	// Compare is called separately for an item with a duplicate name: Compare would not find the item by its keys.
-	o.apart = []place{root}
-	for len(o.apart) > 0 && err == nil {
-		top := o.apart[0]
-		o.apart = o.apart[1:]
-		err = o.judge(top)
+	if (s.irregular(old) || s.irregular(new)) && !o.same(old, new) {
+		o.whole(root)
+		return o, nil, nil
 	}
+	err = o.judge(root)
 	if len(o.refused) > 0 || err != nil {
 		return nil, o.refused, err
 	}
@@ -118,7 +114,10 @@ func (s *subject) ask(old, new *value) (charges, refused []string, err error) {
 
 // judge calls Compare for one place, and interprets its result.
 func (o *oracle) judge(top place) error {
-	before, after := o.topViews(top)
+	before, after := o.views(top)
+	if before == nil {
+		before = map[string]any{} // The object is new.
+	}
 	if len(o.refused) > 0 {
 		return nil
 	}

@@ -2,7 +2,6 @@ package exact
 
 import (
 	"slices"
-	"strings"
 
 	"github.com/fieldperm/fieldperm/schema"
 )
@@ -22,22 +21,11 @@ func (o *oracle) guarded(p place) {
 }
 
 func (o *oracle) guardedMembers(p place) {
-	if p.old.repeats() || p.new.repeats() {
-		// D5: every occurrence counts, on both sides.
-		for _, m := range membersOf(p.old) {
-			o.guardedAt(p, o.member(p, m.name, m.value, nil))
-		}
-		for _, m := range membersOf(p.new) {
-			o.guardedAt(p, o.member(p, m.name, nil, m.value))
-		}
-		return
-	}
 	for _, name := range p.memberNames() {
 		if was, is := p.old.get(name), p.new.get(name); !o.same(was, is) {
 			o.guardedAt(p, o.member(p, name, was, is))
 		}
 	}
-	o.guardedSpellings(p)
 }
 
 // memberNames returns the names of the members of both values, in order.
@@ -45,28 +33,6 @@ func (p place) memberNames() []string {
 	names := append(p.old.names(), p.new.names()...)
 	slices.Sort(names)
 	return slices.Compact(names)
-}
-
-// guardedSpellings charges the barriers in members beside which another spelling of their name changes: programs that ignore case may read either.
-func (o *oracle) guardedSpellings(p place) {
-	if !p.old.is(object) || !p.new.is(object) || !p.node.Map().Folds() {
-		return
-	}
-	names := p.memberNames()
-	for _, name := range names {
-		was, is := p.old.get(name), p.new.get(name)
-		if !slices.ContainsFunc(names, func(other string) bool {
-			return other != name && strings.EqualFold(other, name) && !o.same(p.old.get(other), p.new.get(other))
-		}) {
-			continue
-		}
-		if was != nil {
-			o.guardedAt(p, o.member(p, name, was, nil))
-		}
-		if is != nil {
-			o.guardedAt(p, o.member(p, name, nil, is))
-		}
-	}
 }
 
 func (o *oracle) guardedItems(p place, old, new []*value) {

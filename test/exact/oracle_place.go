@@ -2,7 +2,6 @@ package exact
 
 import (
 	"context"
-	"slices"
 	"strconv"
 	"strings"
 
@@ -230,20 +229,13 @@ func (o *oracle) identity(l *smd.List, item *value) (string, bool) {
 	present := false
 	for _, k := range keys {
 		v := o.keyValue(l, k, item)
-		if v != nil && !v.isScalar() || item.count(k) > 1 || o.isRespelled(l, item, k) {
+		if v != nil && !v.isScalar() {
 			return "", false
 		}
 		present = present || v != nil
 		parts = append(parts, k+"="+v.canonical())
 	}
 	return strings.Join(parts, ";"), present
-}
-
-// isRespelled reports whether an item of which the API server keeps unknown fields has a key in another case.
-func (o *oracle) isRespelled(l *smd.List, item *value, key string) bool {
-	m := o.resolve(l.ElementType).Map
-	return m != nil && m.ElementType.NamedType != nil && *m.ElementType.NamedType == "__untyped_deduced_" &&
-		slices.ContainsFunc(item.names(), func(name string) bool { return name != key && strings.EqualFold(name, key) })
 }
 
 // byKey groups the items of a list. It fails if an item has no identity.
@@ -273,13 +265,12 @@ const (
 	keyed
 )
 
-// formOf returns the form of a value. An empty value is a leaf, unless it is compared with another one of its kind (D1). Atomic values and
-// objects with a duplicate name are leaves.
+// formOf returns the form of a value. An empty value is a leaf, unless it is compared with another one of its kind (D1). Atomic values are leaves.
 func (p place) formOf(v, other *value) form {
 	switch {
 	case v == nil:
 		return absent
-	case v.kind == object && p.atom.Map != nil && p.atom.Map.ElementRelationship != smd.Atomic && !v.repeats() && (len(v.members) > 0 || other.is(object)):
+	case v.kind == object && p.atom.Map != nil && p.atom.Map.ElementRelationship != smd.Atomic && (len(v.members) > 0 || other.is(object)):
 		return members
 	case v.kind == list && p.atom.List != nil && p.atom.List.ElementRelationship == smd.Associative && (len(v.items) > 0 || other.is(list)):
 		return keyed

@@ -96,8 +96,7 @@ func (o *oracle) valueDiffers(p place, said string) error {
 			o.leafCharge(p)
 		}
 	default:
-		// One value is a leaf or has no keys, and the other one is not: the one disappears and the other one appears. Next to an object
-		// with a duplicate name even an empty object is a leaf.
+		// One value is a leaf or has no keys, and the other one is not: the one disappears and the other one appears.
 		for _, half := range []place{p.half(p.old, nil), p.half(nil, p.new)} {
 			if f, g := half.forms(); f <= leaf && g <= leaf || o.unkeyed(half) {
 				o.leafCharge(half)

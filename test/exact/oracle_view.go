@@ -105,7 +105,6 @@ func (p place) half(old, new *value) place {
 
 func (o *oracle) memberViews(p place) (any, any) {
 	before, after := map[string]any{}, map[string]any{}
-	o.guardedSpellings(p)
 	for _, name := range p.memberNames() {
 		was, is := p.old.get(name), p.new.get(name)
 		b, a := o.views(o.member(p, name, was, is))
@@ -130,7 +129,7 @@ func unlessAbsent(v *value, view any) any {
 // only values.
 func (o *oracle) leafView(p place, v *value) any {
 	switch {
-	case v.is(object) && p.atom.Map != nil && !v.repeats():
+	case v.is(object) && p.atom.Map != nil:
 		out := map[string]any{}
 		for _, m := range v.members {
 			out[m.name] = o.scalarView(m.value)
@@ -159,13 +158,8 @@ func (o *oracle) listViews(p place) (any, any) {
 	for _, id := range slices.Concat(wasOrder, isOrder) {
 		old, new := was[id], is[id]
 		if len(old) == 1 && len(new) == 1 && len(l.Keys) > 0 {
-			if item := o.item(p, new[0], old[0], new[0]); !seen[id] && !o.same(old[0], new[0]) && (old[0].repeats() || new[0].repeats()) {
-				o.apart = append(o.apart, item)
-			} else if !seen[id] {
-				before[old[0]], after[new[0]] = o.views(item)
-				if old[0].repeats() {
-					before[old[0]], after[new[0]] = o.itemView(l, old[0]), o.itemView(l, new[0])
-				}
+			if !seen[id] {
+				before[old[0]], after[new[0]] = o.views(o.item(p, new[0], old[0], new[0]))
 			}
 			seen[id] = true
 			continue
@@ -227,36 +221,6 @@ func (o *oracle) sameItems(a, b []*value) bool { return slices.EqualFunc(a, b, o
 
 func staying(order []string, other map[string][]*value) []string {
 	return slices.DeleteFunc(slices.Clone(order), func(id string) bool { return len(other[id]) == 0 })
-}
-
-// topViews represents a place for which Compare is called separately. Compare does not report the top itself, so that an object with a
-// duplicate name is charged here.
-func (o *oracle) topViews(p place) (any, any) {
-	before, after := o.views(p)
-	twice := p.old.repeats() || p.new.repeats()
-	switch old, new := p.forms(); {
-	case !twice || o.same(p.old, p.new):
-	case old == leaf && new == leaf, old == absent:
-		o.leafCharge(p)
-	default:
-		// One side has a duplicate name, and the other side is charged at its leaves. If it is empty, it is itself a leaf.
-		if old == leaf || len(p.old.members) == 0 {
-			o.leafCharge(p.half(p.old, nil))
-		}
-		if new == leaf || len(p.new.members) == 0 {
-			o.leafCharge(p.half(nil, p.new))
-		}
-	}
-	return orEmpty(before), orEmpty(after)
-}
-
-// orEmpty returns a view that is an object. The view of a missing top, and of a top with a duplicate name, is no object: it returns an
-// empty object instead.
-func orEmpty(view any) any {
-	if _, ok := view.(map[string]any); !ok {
-		return map[string]any{}
-	}
-	return view
 }
 
 // misfit records that a changed value has a form that its type does not allow.

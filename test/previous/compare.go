@@ -18,6 +18,8 @@ type Demand struct {
 	Path string
 	// AnyOf are the verbs from general to specific, with Generic last if the generic permission is enough. If it is empty, nothing is.
 	AnyOf []string
+	// Instead is the cure that a message of the core in force gives, "" for none.
+	Instead string
 }
 
 // String shows the demand: ".spec.replicas: granular:* granular:scale generic".
@@ -36,6 +38,8 @@ type Difference struct {
 	Demand
 	// Err is set if one of the two answers with an error: the previous one if Looser, else the one in force.
 	Err error
+	// Now is the whole answer of the core in force.
+	Now Answer
 }
 
 // String shows the difference for a report.
@@ -56,19 +60,19 @@ func Compare(before, now Answer) []Difference {
 	case before.Err != nil && now.Err != nil:
 		return nil
 	case before.Err != nil:
-		return []Difference{{Looser: true, Err: before.Err}}
+		return []Difference{{Looser: true, Err: before.Err, Now: now}}
 	case now.Err != nil:
-		return []Difference{{Err: now.Err}}
+		return []Difference{{Err: now.Err, Now: now}}
 	}
 	var out []Difference
 	for _, d := range before.Demands {
 		if !impliedBy(d, now.Demands) {
-			out = append(out, Difference{Looser: true, Demand: d})
+			out = append(out, Difference{Looser: true, Demand: d, Now: now})
 		}
 	}
 	for _, d := range now.Demands {
 		if !impliedBy(d, before.Demands) {
-			out = append(out, Difference{Demand: d})
+			out = append(out, Difference{Demand: d, Now: now})
 		}
 	}
 	return out

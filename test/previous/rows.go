@@ -1,5 +1,10 @@
 package previous
 
+import (
+	"slices"
+	"strings"
+)
+
 // Row is a class of differences that is wanted.
 type Row struct {
 	// Name is a short name for reports.
@@ -13,7 +18,25 @@ type Row struct {
 }
 
 // Rows returns all classes. The first one that describes a difference counts.
-func Rows() []Row { return nil }
+func Rows() []Row {
+	return []Row{
+		{
+			Name:   "irregular",
+			Reason: "D10: a change of an object whose names do not tell its fields apart is a change of the whole object",
+			Is:     func(d Difference) bool { return isIrregular(d.Now) },
+		},
+		{
+			Name: "irregular, and does not fit", Looser: true,
+			Reason: "D10: the whole object is charged, with each barrier of the kind, so it is not looked whether each value has the form of its type",
+			Is:     func(d Difference) bool { return d.Err != nil && isIrregular(d.Now) },
+		},
+	}
+}
+
+// isIrregular reports whether the core in force charges an irregular object.
+func isIrregular(a Answer) bool {
+	return slices.ContainsFunc(a.Demands, func(d Demand) bool { return strings.HasPrefix(d.Instead, "a name in the object occurs twice") })
+}
 
 // Tally counts differences by row.
 type Tally map[string]int

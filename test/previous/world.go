@@ -61,7 +61,9 @@ func (w *World) Now(ctx context.Context, at admission.Endpoint, req *admissionv1
 	for i := range result.Requirements {
 		r := &result.Requirements[i]
 		if at == admission.Granular || r.Barred() {
-			out.Demands = append(out.Demands, demand(r.Path.String(), r.Candidates(), r.Barred()))
+			d := demand(r.Path.String(), r.Candidates(), r.Barred())
+			d.Instead = r.Instead
+			out.Demands = append(out.Demands, d)
 		}
 	}
 	if d := result.Denial; d != nil && (d.GenericOnly || len(result.Requirements) == 0) {
@@ -156,7 +158,9 @@ func (w *World) objectsNow(ctx context.Context, gvk runtimeschema.GroupVersionKi
 	requirements, err := fieldperm.Diff(ctx, old, new, kind, set)
 	for i := range requirements {
 		r := &requirements[i]
-		out.Demands = append(out.Demands, demand(r.Path.String(), r.Candidates(), r.Barred()))
+		d := demand(r.Path.String(), r.Candidates(), r.Barred())
+		d.Instead = r.Instead
+		out.Demands = append(out.Demands, d)
 	}
 	out.Err = err
 	return out

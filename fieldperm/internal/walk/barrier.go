@@ -12,13 +12,9 @@ func (d *Differ) barriersWithin(s Scope, old, new rawjson.Value) {
 		return
 	}
 	if s.Node.Map() != nil && (old.IsObject() || new.IsObject()) {
-		if old.Ambiguous() || new.Ambiguous() {
-			d.eachOccurrence(s, old, new)
-			return
-		}
 		around := d.changed
 		begin := d.changes(old, new)
-		for d.spellings(s, begin, old, new); len(d.changed) > begin; {
+		for len(d.changed) > begin {
 			c := d.pop()
 			if !d.Same.Equal(c.old, c.new) {
 				d.Key(s, c.name, c.old, c.new, guardedBelow(s))
@@ -120,14 +116,4 @@ func (d *Differ) sameKeys(s Scope, a, b rawjson.Value) bool {
 		}
 	}
 	return true
-}
-
-// eachOccurrence looks for barriers in objects where a name occurs twice. Every occurrence counts, on both sides.
-func (d *Differ) eachOccurrence(s Scope, old, new rawjson.Value) {
-	for m := old.Members(); m.Next(); {
-		d.Key(s, m.Name().Bytes(), m.Value(), rawjson.Value{}, guardedBelow(s))
-	}
-	for m := new.Members(); m.Next(); {
-		d.Key(s, m.Name().Bytes(), rawjson.Value{}, m.Value(), guardedBelow(s))
-	}
 }

@@ -2,7 +2,6 @@ package walk
 
 import (
 	"slices"
-	"strings"
 
 	"github.com/fieldperm/fieldperm/internal/rawjson"
 	"github.com/fieldperm/fieldperm/schema"
@@ -26,7 +25,7 @@ func (i *identity) values() []rawjson.Value {
 }
 
 // identify returns the identity of an item. It reports false if the keys do not identify the item: it is not an object, a key is not a
-// scalar or occurs twice, in one spelling or in two where spellings count, or no key is present.
+// scalar, or no key is present.
 func (d *Differ) identify(keys []schema.Key, item rawjson.Value) (identity, bool) {
 	var id identity
 	if len(keys) == 0 {
@@ -73,9 +72,6 @@ func (i *identity) sum() uint64 {
 // keyValue returns the value of a key, or its default, and whether the key occurs at most once.
 func (d *Differ) keyValue(k *schema.Key, item rawjson.Value) (rawjson.Value, bool) {
 	v, n := item.Find(k.Name)
-	if k.Folds && respelled(item, k.Name) {
-		return v, false
-	}
 	if n > 0 || k.Default == nil {
 		return v, n <= 1
 	}
@@ -90,16 +86,6 @@ func (d *Differ) keyValue(k *schema.Key, item rawjson.Value) (rawjson.Value, boo
 	}
 	d.defaults = append(d.defaults, keyDefault{k, v})
 	return v, true
-}
-
-// respelled reports whether an object has a name in another case. Programs that ignore the case of names may take its value.
-func respelled(item rawjson.Value, name string) bool {
-	for m := item.Members(); m.Next(); {
-		if !m.Name().Is(name) && strings.EqualFold(m.Name().String(), name) {
-			return true
-		}
-	}
-	return false
 }
 
 // keyDefault is the default of a list-map's key, scanned.

@@ -12,7 +12,7 @@ import (
 func (d *Differ) members(s Scope, old, new rawjson.Value) {
 	charged, passed := len(d.Out), d.passed
 	around := d.changed
-	d.eachMember(s, d.changes(old, new), old, new)
+	d.eachMember(s, d.changes(old, new))
 	d.leave(around)
 	// An object that appears with nothing but defaults has no charged parts, but it did appear. So it is charged as a leaf, like an empty
 	// one. An object around parts with a role (metadata) is free.
@@ -21,23 +21,21 @@ func (d *Differ) members(s Scope, old, new rawjson.Value) {
 	}
 }
 
-// membersInStep compares objects that have the same names in the same order. It reports false, and charges nothing, if the names differ
-// or a name occurs twice.
+// membersInStep compares objects that have the same names in the same order. It reports false, and charges nothing, if the names differ.
 func (d *Differ) membersInStep(s Scope, old, new rawjson.Value) bool {
 	around := d.changed
 	begin, ok := d.gatherInStep(old, new)
 	if ok {
-		d.eachMember(s, begin, old, new)
+		d.eachMember(s, begin)
 	}
 	d.leave(around)
 	return ok
 }
 
 // gatherInStep puts the members that differ on the stack of changes, and returns the index of the first. It reports false if the names
-// differ or a name occurs twice. It is apart from membersInStep because its variables are large, and a walk goes deep.
+// differ.
 func (d *Differ) gatherInStep(old, new rawjson.Value) (int, bool) {
 	d.enterLevel(old, rawjson.Value{})
-	var names rawjson.Names
 	x, y := old.Members(), new.Members()
 	for {
 		more, others := x.Next(), y.Next()
@@ -47,20 +45,15 @@ func (d *Differ) gatherInStep(old, new rawjson.Value) (int, bool) {
 		if more != others || !x.Name().Equal(y.Name()) {
 			return 0, false
 		}
-		names.Add(x.Name())
 		if !d.Same.Same(x.Value(), y.Value()) {
 			d.push(pair{x.Name().Bytes(), x.Value(), y.Value(), d.Same.Last(x.Value(), y.Value())})
 		}
-	}
-	if names.MayRepeat() && old.Ambiguous() {
-		return 0, false
 	}
 	return d.sorted(), true
 }
 
 // eachMember walks the changes from begin on, and removes them from the stack.
-func (d *Differ) eachMember(s Scope, begin int, old, new rawjson.Value) {
-	d.spellings(s, begin, old, new)
+func (d *Differ) eachMember(s Scope, begin int) {
 	for len(d.changed) > begin {
 		c := d.pop()
 		d.Key(s, c.name, c.old, c.new, walk)
@@ -68,7 +61,7 @@ func (d *Differ) eachMember(s Scope, begin int, old, new rawjson.Value) {
 }
 
 // changes puts the members that may differ between two objects on the stack of changes, in the order of their names, and returns the
-// index of the first. A value that is not an object has no members. A name must not occur twice on either side.
+// index of the first. A value that is not an object has no members.
 func (d *Differ) changes(old, new rawjson.Value) int {
 	d.enterLevel(old, new)
 	if old.IsObject() && new.IsObject() {

@@ -373,7 +373,7 @@ func (d *Differ) differs(n *schema.Node, old, new rawjson.Value, at *counterpart
 	if d.Same.Equal(old, new) || onlyServerWrites(n) || at != nil && d.Kind.SameWithin(at.version, at.path) {
 		return false
 	}
-	if n.Map() == nil || !old.IsObject() || !new.IsObject() || old.Ambiguous() || new.Ambiguous() {
+	if n.Map() == nil || !old.IsObject() || !new.IsObject() {
 		return true
 	}
 	defer d.leave(d.changed)

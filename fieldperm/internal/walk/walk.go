@@ -47,8 +47,8 @@ func (d *Differ) Release() {
 }
 
 // Differ is one comparison of two objects. It walks both texts in step. It skips parts with equal bytes, and looks at schema nodes only
-// on the way to parts that differ. Some differences in bytes are not differences in value: order, escapes, the spelling of numbers, names
-// that occur twice, the keys of lists. Such parts are compared as values where they occur.
+// on the way to parts that differ. Some differences in bytes are not differences in value: order, escapes, the spelling of numbers, the keys of
+// lists. Such parts are compared as values where they occur.
 type Differ struct {
 	ctx  context.Context
 	Kind *schema.Kind
@@ -83,6 +83,8 @@ type Differ struct {
 	looks uint
 	// passed counts nodes that were skipped because of their role.
 	passed int
+	// whole means that the object is charged as a whole, because it is irregular.
+	whole bool
 	// Err ends the comparison.
 	Err error
 }
@@ -98,6 +100,9 @@ func (d *Differ) Finish() ([]change.Requirement, error) {
 	d.look()
 	if d.Err != nil {
 		return nil, d.Err
+	}
+	if d.whole {
+		return slices.Clone(d.Out), nil
 	}
 	if d.Create && len(d.Out) == 0 {
 		// An object with only a name appeared as well, and may have an effect. The marker alone must not be enough for it.
@@ -162,7 +167,7 @@ func form(s Scope, v, other rawjson.Value) shape {
 	switch {
 	case v.IsAbsent():
 		return formNone
-	case v.IsObject() && !s.Node.Map().Atomic() && (other.IsObject() || !v.IsEmpty()) && !v.Ambiguous():
+	case v.IsObject() && !s.Node.Map().Atomic() && (other.IsObject() || !v.IsEmpty()):
 		return formMap
 	case v.IsList() && !s.Node.List().Atomic() && (other.IsList() || !v.IsEmpty()):
 		return formList
