@@ -194,6 +194,13 @@ func (b *bearing) unborne(v verbs.Verb, pointer string) {
 	switch {
 	case b.open || b.wild && near == "":
 		b.report(true, pointer, "verb %q guards no field of any known kind: correct its name, or install the kind first", v)
+	case strings.Contains(v.Name(), "/"):
+		// The document that gives it may be in the same kubectl apply.
+		cure := "apply the document that gives it, or correct its name"
+		if near != "" {
+			cure += fmt.Sprintf(": the nearest verb that guards one is %q", verbs.Prefix+near)
+		}
+		b.report(true, pointer, "verb %q guards no field of %s yet, so that it is no barrier: %s", v, b.described(), cure)
 	case near != "":
 		b.report(false, pointer, "verb %q guards no field of %s: the nearest verb that does is %q", v, b.described(), verbs.Prefix+near)
 	default:

@@ -30,7 +30,9 @@ type builder struct {
 	// lacking are the guards whose path the kind lacks, with the error that says so.
 	lacking map[*guard]error
 	// atomic are the atomic lists on the path at.
-	atomic []string
+	atomic    []string
+	unemitted []unemitted
+	bare      []bare
 	// onPods are the barriers of Pods for the fields that become parts of Pods, nil for the Pod itself.
 	onPods *podBarriers
 }
@@ -65,7 +67,7 @@ func newBuilder(topology *Topology, known permissions, traced bool) *builder {
 func (b *builder) kind(name string, o *overlay) (*Node, []error) {
 	b.lacking, b.room = map[*guard]error{}, newRoom()
 	root := b.build(smd.TypeRef{NamedType: &name}, o, nil, place{})
-	errs := b.errs
+	errs := append(b.errs, b.unemittedFaults()...)
 	if b.errs = nil; len(errs)+len(b.lacking) > 0 {
 		clear(b.memo)
 	}
@@ -150,9 +152,7 @@ func (b *builder) build(ref smd.TypeRef, o *overlay, fallback []byte, p place) *
 			own = p.with(n.emits)
 		}
 		b.errs = append(b.errs, o.barsForNothing(b.at)...)
-		if fault := b.unemitted(o, atom); fault != nil {
-			b.errs = append(b.errs, fault)
-		}
+		b.noteUnemitted(o, atom)
 		n.permissions = b.compiled(append(slices.Clone(o.general), o.guard), own)
 		passing := n.permissions
 		if inBarrier {

@@ -70,6 +70,7 @@ func (b *builder) takes(g *guard, p place) bool {
 		return false
 	}
 	if !slices.Contains(p.emitted, e.ParameterizedBy) {
+		b.bare = append(b.bare, bare{e.ParameterizedBy, slices.Clone(b.at)})
 		last := ""
 		if len(b.atomic) > 0 {
 			last = b.atomic[len(b.atomic)-1]

@@ -1,21 +1,54 @@
 package schema
 
 import (
+	"slices"
+
 	smd "sigs.k8s.io/structured-merge-diff/v6/schema"
 
 	"github.com/fieldperm/fieldperm/schema/fieldpath"
 )
 
-// unemitted returns the fault of an entry that replaces an entry with a parameter source and has none itself. Without the source, every
-// verb with that parameter would disappear, with the barriers on it.
-func (b *builder) unemitted(o *overlay, atom smd.Atom) error {
+// unemitted is an entry that replaces an entry with a parameter source, and does not emit that parameter.
+type unemitted struct {
+	fault     error
+	parameter string
+	// around is the value whose parts can take the parameter.
+	around fieldpath.Pattern
+}
+
+// bare is a verb that lacks the parameter that it takes.
+type bare struct {
+	parameter string
+	at        fieldpath.Pattern
+}
+
+// noteUnemitted notes such an entry. It is a fault if a verb lacks the parameter: with the parameter, barriers on the verb would disappear.
+func (b *builder) noteUnemitted(o *overlay, atom smd.Atom) {
 	if o.emitter == nil || o.guard == nil || o.guard == o.emitter {
-		return nil
+		return
 	}
 	name := o.emitter.entry.ParameterSource
 	if o.guard.entry.ParameterSource == name || !emits(atom) {
-		return nil
+		return
 	}
+	b.unemitted = append(b.unemitted, unemitted{b.unemittedFault(o, name), name, slices.Clone(b.at[:max(len(b.at)-1, 0)])})
+}
+
+// unemittedFaults returns the faults among the entries that were noted.
+func (b *builder) unemittedFaults() []error {
+	var out []error
+	for _, u := range b.unemitted {
+		if slices.ContainsFunc(b.bare, func(v bare) bool {
+			return v.parameter == u.parameter && len(v.at) >= len(u.around) && slices.Equal(v.at[:len(u.around)], u.around)
+		}) {
+			out = append(out, u.fault)
+		}
+	}
+	b.unemitted, b.bare = nil, nil
+	return out
+}
+
+func (b *builder) unemittedFault(o *overlay, name string) error {
 	return o.guard.fault("%s: takes the place of an entry that emits parameter %q (%s), so every verb that takes the parameter would be gone: add parameterSource: %s", orRoot(b.at), name, o.emitter.source, name)
 }
 

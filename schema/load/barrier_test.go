@@ -93,6 +93,22 @@ func TestA6_F4_AParameterIsNotDroppedInSilence(t *testing.T) {
 			t.Errorf("%s: %v, want %q", entries, errs, want)
 		}
 	}
+	// A document has names of its own for parameters, if no verb is left without the one that it takes (H1).
+	const source = "{path: '.status.conditions[*].type', parameterSource: condition-type}"
+	for entries, want := range map[string]string{
+		source: "add parameterSource: conditionType",
+		source + ", {path: '.status.conditions[*]', verb: condition, parameterizedBy: condition-type}": "",
+	} {
+		s, errs := compileAll(t, permissionsOf("apps", "Deployment", entries))
+		if want == "" && len(errs) > 0 || want != "" && (len(errs) == 0 || !strings.Contains(errs[0].Error(), want)) {
+			t.Errorf("%s: %v, want %q", entries, errs, want)
+		}
+		if want == "" {
+			if got := verbsAt(t, s, gvk("apps", "v1", "Deployment"), ".status.conditions[*]"); got != "condition(condition-type)" {
+				t.Errorf("%s: %q", entries, got)
+			}
+		}
+	}
 	_, errs := compileAll(t, permissionsOf("apps", "Deployment", "{path: '.spec.template.spec.containers[*].name', verb: example.com/name}"))
 	if len(errs) == 0 || !strings.Contains(errs[0].Error(), "add parameterSource: containerName") {
 		t.Errorf("a key of a list: %v", errs)
