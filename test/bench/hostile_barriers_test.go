@@ -16,7 +16,7 @@ func barriers() []hostile {
 		{name: "barriers-reversed", n: 10_000, user: "guard", changes: func(n int) int { return n + 1 }, make: func(n int) (string, string) {
 			return stages(listed(n, alternating)), stages(reversed(n, alternating))
 		}},
-		{name: "barrier-duplicated", n: 10_000, user: "guard", changes: func(n int) int { return 2*n + 1 }, make: func(n int) (string, string) {
+		{name: "barrier-duplicated", n: 10_000, user: "guard", denied: true, changes: whole, make: func(n int) (string, string) {
 			same := func(value bool) string {
 				return "{" + listed(n, func(int) string { return fmt.Sprintf(`"privileged":%t`, value) }) + "}"
 			}
