@@ -1,20 +1,61 @@
 package rawjson
 
-import "bytes"
+import (
+	"bytes"
+	"encoding/binary"
+)
 
-// JSON parsers disagree about an object in which a name occurs twice. A scan suspects the objects with two names of the same hash, and then looks
-// at the names of these only. Parts that were copied from a model are not looked at again: the model is in the same document.
+// JSON parsers disagree about an object in which a name occurs twice. A scan suspects the objects whose names are not in ascending order and of which
+// two have the same hash, and then looks at the names of these only. An encoder writes the names of maps in ascending order. Parts that were copied
+// from a model are not looked at again: the model is in the same document.
 
-// level has one bit for each hash of a name in an open object.
-type level [4]uint64
+// level is what is known of the names in an open object.
+type level struct {
+	// met has one bit for each hash of a name.
+	met [8]uint64
+	// last is the last name, and prefix its first bytes as a number.
+	last   []byte
+	prefix uint64
+	// alike means that two names have one hash, falls that the names are not in ascending order.
+	alike, falls bool
+}
 
 // mayRepeat adds a name in its spelling, and returns false only if it differs from all names before it.
 func (l *level) mayRepeat(raw []byte) bool {
+	prefix := prefixOf(raw)
+	l.falls = l.falls || prefix < l.prefix || prefix == l.prefix && bytes.Compare(raw, l.last) <= 0 && l.last != nil
+	l.prefix, l.last = prefix, raw
 	sum := signature(raw)
-	word, bit := &l[sum>>62], uint64(1)<<(sum>>56&63)
-	met := *word&bit != 0
+	word, bit := &l.met[sum>>61], uint64(1)<<(sum>>55&63)
+	l.alike = l.alike || *word&bit != 0
 	*word |= bit
-	return met || bytes.IndexByte(raw, '\\') >= 0
+	return l.alike && l.falls || isRespelled(raw)
+}
+
+// prefixOf returns the first eight bytes as a number that orders names as they do.
+func prefixOf(raw []byte) uint64 {
+	if len(raw) >= 8 {
+		return binary.BigEndian.Uint64(raw)
+	}
+	var out uint64
+	for i, c := range raw {
+		out |= uint64(c) << (56 - 8*i)
+	}
+	return out
+}
+
+// isRespelled reports whether a name has an escape sequence that it could be written without. Two names without such a sequence are equal only if their bytes are.
+func isRespelled(raw []byte) bool {
+	for {
+		at := bytes.IndexByte(raw, '\\')
+		if at < 0 {
+			return false
+		}
+		if c := raw[at+1]; c != '"' && c != '\\' {
+			return true
+		}
+		raw = raw[at+2:]
+	}
 }
 
 // enter begins an object at a depth.
