@@ -129,11 +129,11 @@ func TestP8_ARequestEndsWithItsLastWaiter(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	s := c.current.Load().flights
+	w := c.current.Load().webhooks[0]
 	under := func() int {
-		s.mu.Lock()
-		defer s.mu.Unlock()
-		return len(s.underway)
+		w.mu.Lock()
+		defer w.mu.Unlock()
+		return len(w.flights)
 	}
 	first, leave := context.WithCancel(t.Context())
 	second, leaveToo := context.WithCancel(t.Context())
@@ -145,10 +145,10 @@ func TestP8_ARequestEndsWithItsLastWaiter(t *testing.T) {
 		}()
 	}
 	until(t, "both wait for one question", func() bool {
-		s.mu.Lock()
-		defer s.mu.Unlock()
-		for _, q := range s.underway {
-			return q.waiting == 2
+		w.mu.Lock()
+		defer w.mu.Unlock()
+		for _, f := range w.flights {
+			return f.waiting == 2
 		}
 		return false
 	})

@@ -23,7 +23,6 @@ import (
 	authorizationcel "k8s.io/apiserver/pkg/authorization/cel"
 	webhookauthorizer "k8s.io/apiserver/plugin/pkg/authorizer/webhook"
 	"k8s.io/client-go/rest"
-	"k8s.io/utils/clock"
 
 	"github.com/fieldperm/fieldperm/fieldperm"
 )
@@ -294,7 +293,7 @@ func TestP8_LongAttributesAreNotCachedNorAnyTwice(t *testing.T) {
 		t.Errorf("is asked with a path of %d bytes", given)
 	}
 	// With a cache in that authorizer, the count of questions shows what uncacheable is for.
-	its, err := webhookauthorizer.New(cluster, "v1", time.Hour, time.Hour, wait.Backoff{Steps: 1}, authorizer.DecisionDeny, nil, "its", newTraceMetrics(), authorizationcel.NewDefaultCompiler())
+	its, err := webhookauthorizer.New(cluster, "v1", time.Hour, time.Hour, wait.Backoff{Steps: 1}, authorizer.DecisionDeny, nil, "its", newCallMetrics(), authorizationcel.NewDefaultCompiler())
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -304,13 +303,11 @@ func TestP8_LongAttributesAreNotCachedNorAnyTwice(t *testing.T) {
 	}{{false, 1}, {true, 2}} {
 		before := r.questions()
 		for i := range 2 {
-			a := question(fmt.Sprint("user ", c.uncacheable), "update")
-			var err error
-			if c.uncacheable {
-				_, _, err = its.Authorize(t.Context(), uncacheable{a, w.longPath})
-			} else {
-				_, _, err = its.Authorize(t.Context(), a)
+			var a authorizer.Attributes
+			if a = forRequest(nil, by(fmt.Sprint("user ", c.uncacheable))).check("update", false); c.uncacheable {
+				a = uncacheable{a}
 			}
+			_, _, err := its.Authorize(t.Context(), a)
 			if err != nil || r.last().Spec.NonResourceAttributes != nil || r.last().Spec.ResourceAttributes.Resource != "deployments" {
 				t.Errorf("%d: %v, asked %+v", i, err, r.last().Spec)
 			}
@@ -321,24 +318,60 @@ func TestP8_LongAttributesAreNotCachedNorAnyTwice(t *testing.T) {
 	}
 }
 
-// Decisions are stored, expire and are evicted while others are read.
+// Decisions are stored and expire while others are read.
 func TestP8_CachedAnswersCanBeReadAndReplacedAtTheSameTime(t *testing.T) {
-	c := newDecisionCache(0, 16, clock.RealClock{})
+	s, w := chainOf(t, "echo", noObserver{}, func(ctx context.Context, a authorizer.Attributes) (authorizer.Decision, string, error) {
+		answered(ctx)
+		return authorizer.DecisionAllow, a.GetVerb(), nil
+	})
+	w.authorizedTTL = time.Microsecond
 	var all sync.WaitGroup
 	for range 4 {
 		all.Go(func() {
 			for i := range 2000 {
 				verb := strconv.Itoa(i % 24)
-				if o, ok := c.get(key{verb: verb}); ok && o.reason != verb {
-					t.Errorf("%q was answered with %q", verb, o.reason)
-				} else if !ok {
-					c.put(key{verb: verb}, authorizerDecision{reason: verb}, time.Duration(i%3+1)*time.Microsecond)
+				if got := mustAsk(t, forRequest(s, request()), verb, false); got.Reason != verb {
+					t.Errorf("%q was answered with %q", verb, got.Reason)
 				}
-				if n := c.count(); n > 16 {
+				if n := s.cacheEntries()["echo"]; n > 24 {
 					t.Errorf("%d are kept", n)
 				}
 			}
 		})
 	}
 	all.Wait()
+}
+
+// A user who asks about many objects, or with many verbs about one object, does not make the cache grow. What is asked last is cached, and a review
+// uses no decision that is gone.
+func TestP8_TheCacheIsBounded(t *testing.T) {
+	for name, c := range map[string]struct {
+		of   func(i int) *admissionv1.AdmissionRequest
+		verb func(i int) string
+	}{
+		"objects": {func(i int) *admissionv1.AdmissionRequest { return by(strconv.Itoa(i)) }, func(int) string { return "update" }},
+		"verbs":   {func(int) *admissionv1.AdmissionRequest { return request() }, strconv.Itoa},
+	} {
+		asked := 0
+		s, _ := chainOf(t, "echo", noObserver{}, func(ctx context.Context, a authorizer.Attributes) (authorizer.Decision, string, error) {
+			answered(ctx)
+			asked++
+			return authorizer.DecisionAllow, fmt.Sprint(asked), nil
+		})
+		first := forRequest(s, c.of(0))
+		mustAsk(t, first, c.verb(0), false)
+		for i := 1; i <= cacheSize; i++ {
+			for range 2 {
+				if got := mustAsk(t, forRequest(s, c.of(i)), c.verb(i), false); got.Reason != fmt.Sprint(i+1) {
+					t.Fatalf("%s: %d is %+v", name, i, got)
+				}
+			}
+		}
+		if n := s.cacheEntries()["echo"]; n != cacheSize {
+			t.Errorf("%s: %d are kept", name, n)
+		}
+		if mustAsk(t, first, c.verb(0), false); asked != cacheSize+2 {
+			t.Errorf("%s: asked %d times", name, asked)
+		}
+	}
 }

@@ -157,20 +157,20 @@ func (c *Chain) Fault() error {
 // For returns an authorizer for the author of an admission request and the object of the request. The authorizer always asks the
 // chain that is in force now, even if a reload replaces the chain later: one chain decides the whole review.
 func (c *Chain) For(req *admissionv1.AdmissionRequest) fieldperm.Authorizer {
-	return forRequest(c.current.Load().flights, req)
+	return forRequest(c.current.Load(), req)
 }
 
 // ForReview returns an authorizer for the user and the resource attributes of a SubjectAccessReview. The spec must have resource
 // attributes. The authorizer always asks the chain that is in force now, as with For.
 func (c *Chain) ForReview(spec *authorizationv1.SubjectAccessReviewSpec) fieldperm.Authorizer {
-	return forReview(c.current.Load().flights, spec)
+	return forReview(c.current.Load(), spec)
 }
 
 // Fixed returns a Chain of one authorizer that decides in process. No authorizer precedes it: system:masters has no privilege here.
 // Run does nothing.
 func Fixed(name string, a authorizer.Authorizer) *Chain {
-	c := &Chain{settings: Settings{Observer: noObserver{}}}
-	c.current.Store(&snapshot{flights: newFlights(&named{name: name, Authorizer: a}, flightTime, noObserver{})})
+	c := &Chain{}
+	c.current.Store(&snapshot{chain: &named{a, name}, observer: noObserver{}})
 	return c
 }
 

@@ -58,9 +58,7 @@ func newConditional(one *apiserver.AuthorizerConfiguration, of *configfile.Condi
 		}
 		config.Match = func(ctx context.Context, review *authorizationv1.SubjectAccessReview) (bool, error) {
 			matches, err := matcher.Eval(ctx, review)
-			if !matches && err == nil {
-				traceOf(ctx).skip(one.Name)
-			}
+			callOf(ctx).skipped = !matches && err == nil
 			return matches, err
 		}
 	}
@@ -119,11 +117,11 @@ func (c *Chain) Conditional() []union.NamedAuthorizer {
 // Holds asks the whole chain whether a user holds a generic verb, where no object decides: first the webhooks that return conditions, then the
 // others. Conditions count as not met, and as met if they may deny. The spec must have resource attributes.
 func (c *Chain) Holds(ctx context.Context, spec *authorizationv1.SubjectAccessReviewSpec, verb string) (fieldperm.AuthorizerDecision, error) {
-	chain := c.current.Load().flights
+	chain := c.current.Load()
 	then := forReview(chain, spec)
 	var failed error
 	for _, one := range chain.conditionals {
-		switch decision, reason, err := one.Authorize(ctx, then.of.attributes(verb)); decision {
+		switch decision, reason, err := one.Authorize(ctx, then.check(verb, false)); decision {
 		case authorizer.DecisionAllow:
 			return fieldperm.AuthorizerDecision{Outcome: fieldperm.Allow, Reason: reason, By: one.name}, nil
 		case authorizer.DecisionNoOpinion:

@@ -47,6 +47,8 @@ func newListedRoles(cluster *rest.Config) (roles, error) {
 
 // Authorize returns Allow or NoOpinion, or Deny with an error.
 func (l *listedRoles) Authorize(ctx context.Context, a authorizer.Attributes) (authorizer.Decision, string, error) {
+	ctx, cancel := context.WithTimeout(ctx, flightTime)
+	defer cancel()
 	of, err := l.read(ctx)
 	if err != nil {
 		return authorizer.DecisionDeny, "", fmt.Errorf("RBAC: %w: allow list on roles, clusterroles, rolebindings and clusterrolebindings", err)

@@ -38,7 +38,7 @@ const maxUnmet = 16
 // onWrite asks webhooks that return conditions about one request in admission.
 type onWrite struct {
 	webhooks []*conditional
-	of       *identity
+	of       authorizer.AttributesRecord // without a verb
 	request  *admissionv1.AdmissionRequest
 	// seen returns the request, encoded once, and nil if the API server has converted its objects: an authorizer gives conditions for the version
 	// of the request.
@@ -55,7 +55,7 @@ type onWrite struct {
 
 func newOnWrite(of *requestAuthorizer, request *admissionv1.AdmissionRequest) *onWrite {
 	return &onWrite{
-		webhooks: of.chain.conditionals, of: &of.of, request: request, answers: map[string]fieldperm.AuthorizerDecision{},
+		webhooks: of.chain.conditionals, of: of.own, request: request, answers: map[string]fieldperm.AuthorizerDecision{},
 		seen: sync.OnceValues(func() (*wire.Admission, error) {
 			if request.RequestKind != nil && *request.RequestKind != request.Kind {
 				return nil, nil
@@ -105,7 +105,8 @@ func (w *onWrite) Unmet() []fieldperm.Unmet {
 // apply and for a PUT that creates, and not for a POST, and admission cannot tell a PUT from a POST. So create is asked with the name and
 // without it. A Deny of one counts, and an Allow must be that of both. Of an object that an apply created, the API server has asked with the name.
 func (w *onWrite) decide(ctx context.Context, verb string) (fieldperm.AuthorizerDecision, error) {
-	named := w.of.attributes(verb)
+	named := w.of
+	named.Verb = verb
 	if verb != "create" || w.request.Operation != admissionv1.Create || named.Subresource != "" {
 		return w.ask(ctx, named)
 	}
@@ -163,12 +164,14 @@ func (w *onWrite) ask(ctx context.Context, attributes authorizer.Attributes) (de
 		return fmt.Errorf("verb %q on %q: %w", attributes.GetVerb(), w.of.Resource, err)
 	}
 	var unmet []authorizer.Condition
-	var by []string
-	t := &questionTrace{}
-	ctx = withTrace(ctx, t)
-	defer func() { decided.Skipped = strings.Join(t.skipped, ",") }()
+	var by, skipped []string
+	defer func() { decided.Skipped = strings.Join(skipped, ",") }()
 	for _, one := range w.webhooks {
-		decision := one.ConditionsAwareAuthorize(ctx, attributes)
+		var made call
+		decision := one.ConditionsAwareAuthorize(withCall(ctx, &made), attributes)
+		if made.skipped {
+			skipped = append(skipped, one.name)
+		}
 		var of *wire.Admission
 		if !decision.IsUnconditional() {
 			var err error

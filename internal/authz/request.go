@@ -8,10 +8,8 @@ import (
 	"slices"
 	"strconv"
 	"strings"
-	"sync"
-	"sync/atomic"
 
-	"go.opentelemetry.io/otel/trace"
+	oteltrace "go.opentelemetry.io/otel/trace"
 	admissionv1 "k8s.io/api/admission/v1"
 	authorizationv1 "k8s.io/api/authorization/v1"
 	"k8s.io/apiserver/pkg/authentication/user"
@@ -24,150 +22,133 @@ import (
 
 // forRequest returns an authorizer for the object as the request named it (requestResource), because the API server authorized that
 // resource.
-func forRequest(chain *flights, req *admissionv1.AdmissionRequest) fieldperm.Authorizer {
-	r := admission.RequestedResource(req)
-	attributes := authorizer.AttributesRecord{
+func forRequest(chain *snapshot, req *admissionv1.AdmissionRequest) *requestAuthorizer {
+	r, u := admission.RequestedResource(req), &req.UserInfo
+	return newRequestAuthorizer(chain, author{name: u.Username, uid: u.UID, groups: u.Groups, extra: ownExtra(u.Extra)}, &authorizationv1.ResourceAttributes{
 		Namespace: req.Namespace, Name: req.Name,
-		APIGroup: r.Group, APIVersion: r.Version, Resource: r.Resource, Subresource: r.Subresource,
-		ResourceRequest: true,
-	}
-	u := &req.UserInfo
-	return newRequestAuthorizer(chain, attributes, u.Username, u.UID, u.Groups, sortedExtra(u.Extra))
+		Group: r.Group, Version: r.Version, Resource: r.Resource, Subresource: r.Subresource,
+	})
 }
 
-// forReview omits the selectors of the review: granular verbs are about writes.
-func forReview(chain *flights, spec *authorizationv1.SubjectAccessReviewSpec) *requestAuthorizer {
-	r := spec.ResourceAttributes
-	attributes := authorizer.AttributesRecord{
-		Namespace: r.Namespace, Name: r.Name,
-		APIGroup: r.Group, APIVersion: r.Version, Resource: r.Resource, Subresource: r.Subresource,
-		ResourceRequest: true,
-	}
-	return newRequestAuthorizer(chain, attributes, spec.User, spec.UID, spec.Groups, sortedExtra(spec.Extra))
+// forReview omits the verb and the selectors of the review: granular verbs are about writes.
+func forReview(chain *snapshot, spec *authorizationv1.SubjectAccessReviewSpec) *requestAuthorizer {
+	return newRequestAuthorizer(chain, author{name: spec.User, uid: spec.UID, groups: spec.Groups, extra: ownExtra(spec.Extra)}, spec.ResourceAttributes)
 }
 
 // requestAuthorizer holds the user and the object of the checks. Authorize adds the verb.
 type requestAuthorizer struct {
-	chain *flights
-	of    identity
+	chain *snapshot
+	// own and generic are the question without a verb. In generic, the user has A4's key.
+	own, generic authorizer.AttributesRecord
+	// asks is the part of the key that all checks of the request share.
+	asks [sha256.Size]byte
 }
 
-func newRequestAuthorizer(chain *flights, attributes authorizer.AttributesRecord, name, uid string, groups []string, extra []extraValues) *requestAuthorizer {
-	// A user whose own extra has the key must not lose granular verbs because of it, and the user's value must not replace
-	// fieldperm's value. API servers change extra keys to lower case.
-	extra = slices.DeleteFunc(extra, func(e extraValues) bool { return strings.EqualFold(e.key, admission.GenericOnlyKey) })
-	out := &requestAuthorizer{chain: chain}
-	out.of.set(attributes, name, uid, groups, extra)
-	return out
+func newRequestAuthorizer(chain *snapshot, u author, r *authorizationv1.ResourceAttributes) *requestAuthorizer {
+	a := &requestAuthorizer{chain: chain, asks: digest(&u, r), own: authorizer.AttributesRecord{
+		User: &u, Namespace: r.Namespace, Name: r.Name,
+		APIGroup: r.Group, APIVersion: r.Version, Resource: r.Resource, Subresource: r.Subresource,
+		ResourceRequest: true,
+	}}
+	generic := u
+	generic.generic = true
+	a.generic = a.own
+	a.generic.User = &generic
+	return a
 }
 
 // Authorize asks for one verb. It returns the authorizer's reason unchanged: Decide never counts an answer as generic if its reason
 // has fieldperm's own prefix (A4's second lock).
 func (a *requestAuthorizer) Authorize(ctx context.Context, verb string, generic bool) (fieldperm.AuthorizerDecision, error) {
 	// A span costs as much as a check with a cached decision, so a span is started only if it is recorded.
-	var span trace.Span
-	if trace.SpanFromContext(ctx).IsRecording() {
+	var span oteltrace.Span
+	if oteltrace.SpanFromContext(ctx).IsRecording() {
 		ctx, span = tracing.Start(ctx, "check", tracing.Verb(verb), tracing.Generic.Bool(generic))
 		defer span.End()
 	}
-	v, err := a.chain.askCheck(ctx, check{identity: &a.of, verb: verb, generic: generic})
-	failure := cmp.Or(err, v.failure)
+	out, err := a.chain.ask(ctx, a.check(verb, generic))
+	failure := cmp.Or(err, out.Failure)
 	if span != nil {
-		span.SetAttributes(tracing.Result.String(resultOf(decisionOf(v), failure)))
+		span.SetAttributes(tracing.Result.String(resultOf(out.Allowed(), failure)))
 	}
 	if failure != nil {
-		failure = fmt.Errorf("authorizer: verb %q on %q: %w", verb, a.of.Resource, failure)
+		failure = fmt.Errorf("authorizer: verb %q on %q: %w", verb, a.own.Resource, failure)
 	}
 	if err != nil {
 		return fieldperm.AuthorizerDecision{}, failure
 	}
-	return fieldperm.AuthorizerDecision{Outcome: outcomeOf(v), Reason: v.reason, By: v.by, Skipped: v.skipped, Failure: failure}, nil
+	out.Failure = failure
+	return out, nil
 }
 
-// outcomeOf returns the outcome of an authorizer chain. An authorizer that decided and did not allow the verb denied it.
-func outcomeOf(v chainDecision) fieldperm.Outcome {
-	if !v.allowed && v.by != "" {
-		return fieldperm.Deny
+// check returns the question about one verb.
+func (a *requestAuthorizer) check(verb string, generic bool) *check {
+	of := &a.own
+	if generic {
+		of = &a.generic
 	}
-	return fieldperm.OutcomeOf(v.allowed)
+	return &check{Attributes: of, key: key{a.asks, verb, generic}}
 }
 
-// identity is the user and the object of a request: everything that the checks of one request share, except the verb. It is
-// immutable.
-type identity struct {
-	// AttributesRecord describes the object. Its user and its verb are not set.
-	authorizer.AttributesRecord
-
-	user, uid string
-	groups    []string
-	// extra does not contain A4's key.
-	extra []extraValues
-
-	once    sync.Once
-	written string
-	// withoutVerb is a check that no cache decides.
-	withoutVerb check
-
-	// held are the decisions about the identity that a check has found in the caches, by their slots. An identity belongs to one chain.
-	held [4]atomic.Pointer[decisions]
-}
-
-func (i *identity) set(attributes authorizer.AttributesRecord, name, uid string, groups []string, extra []extraValues) {
-	i.AttributesRecord, i.user, i.uid, i.groups, i.extra = attributes, name, uid, groups, extra
-	i.withoutVerb.identity = i
-}
-
-// attributes returns the question about a verb as the API server asks it, without A4's key.
-func (i *identity) attributes(verb string) authorizer.AttributesRecord {
-	a := i.AttributesRecord
-	u := &user.DefaultInfo{Name: i.user, UID: i.uid, Groups: i.groups}
-	for _, e := range i.extra {
-		if u.Extra == nil {
-			u.Extra = map[string][]string{}
-		}
-		u.Extra[e.key] = e.values
-	}
-	a.User, a.Verb = u, verb
-	return a
-}
-
-// text returns the part of the cache key that all checks of the request share. The first call computes it.
-func (i *identity) text() string {
-	i.once.Do(func() { i.written = string(i.appendTo(make([]byte, 0, 1024))) })
-	return i.written
-}
-
-// appendTo appends text.
-func (i *identity) appendTo(q []byte) []byte {
-	return appendIdentity(q, i.withoutVerb.GetUser(), i.extra, &i.withoutVerb)
-}
-
-// check is a question about one verb, in the form that authorizers take.
+// check is a question about one verb. Who asks the chain writes its trace, and nobody else reads it.
 type check struct {
-	*identity
+	authorizer.Attributes // without the verb
+	key                   key
+	trace
+}
+
+// GetVerb returns the verb.
+func (c *check) GetVerb() string { return c.key.verb }
+
+// IsReadOnly reports whether the verb is read-only.
+func (c *check) IsReadOnly() bool { return authorizer.AttributesRecord{Verb: c.key.verb}.IsReadOnly() }
+
+// key is the cache key of a question. Two questions have the same key only if an authorizer cannot tell them apart.
+type key struct {
+	// asks is the digest of the user and the object. Keys are short, whatever the groups of the user: the caches hold thousands.
+	asks [sha256.Size]byte
 	verb string
-	// generic is true for a check of the generic permission. The user's extra then has A4's key, and the cache key differs.
+	// generic is true if the user's extra has A4's key.
 	generic bool
 }
 
-var _ authorizer.Attributes = &check{}
+// digest stands for all of a question except the verb and A4's key.
+func digest(u *author, r *authorizationv1.ResourceAttributes) [sha256.Size]byte {
+	q := make(lengthed, 0, 1024).texts(u.name, u.uid).list(u.groups).number(len(u.extra))
+	for _, e := range u.extra {
+		q = q.texts(e.key).list(e.values)
+	}
+	return sha256.Sum256(q.texts(r.Namespace, r.Group, r.Version, r.Resource, r.Subresource, r.Name))
+}
 
-func (c *check) key() key { return key{identity: c.text(), verb: c.verb, generic: c.generic} }
+// lengthed encodes texts with a length before each text, so that different lists of texts never have the same encoding.
+type lengthed []byte
 
-// GetUser returns the author of the request.
-func (c *check) GetUser() user.Info { return (*author)(c) }
+func (q lengthed) number(n int) lengthed { return append(strconv.AppendInt(q, int64(n), 10), ':') }
 
-// GetVerb returns the verb.
-func (c *check) GetVerb() string { return c.verb }
+func (q lengthed) texts(texts ...string) lengthed {
+	for _, text := range texts {
+		q = append(q.number(len(text)), text...)
+	}
+	return q
+}
 
-// IsReadOnly reports whether the verb is read-only.
-func (c *check) IsReadOnly() bool { return authorizer.AttributesRecord{Verb: c.verb}.IsReadOnly() }
+func (q lengthed) list(texts []string) lengthed { return q.number(len(texts)).texts(texts...) }
 
 // author is the user of a check.
-type author check
+type author struct {
+	name, uid string
+	groups    []string
+	// extra does not have A4's key.
+	extra []extraValues
+	// generic is true for a check of the generic permission.
+	generic bool
+}
+
+var _ user.Info = &author{}
 
 // GetName returns the name.
-func (a *author) GetName() string { return a.user }
+func (a *author) GetName() string { return a.name }
 
 // GetUID returns the UID.
 func (a *author) GetUID() string { return a.uid }
@@ -188,95 +169,21 @@ func (a *author) GetExtra() map[string][]string {
 	return extra
 }
 
-// key is the cache key of a question. Two questions have the same key only if an authorizer cannot tell them apart.
-type key struct {
-	// identity is the text of the user and the object.
-	identity string
-	verb     string
-	// generic is true if the user's extra has A4's key in addition to the keys in identity.
-	generic bool
-}
-
-// keyOf returns the key of a question. A question with selectors is an error.
-func keyOf(a authorizer.Attributes) (key, error) {
-	if c, ok := a.(*check); ok {
-		return c.key(), nil
-	}
-	fields, fieldsErr := a.GetFieldSelector()
-	labels, labelsErr := a.GetLabelSelector()
-	if len(fields) > 0 || len(labels) > 0 || fieldsErr != nil || labelsErr != nil {
-		return key{}, fmt.Errorf("authorizer: question about %q has selectors: ask without", a.GetResource())
-	}
-	u := a.GetUser()
-	if u == nil {
-		u = &user.DefaultInfo{}
-	}
-	return key{identity: identityOf(u, sortedExtra(u.GetExtra()), a), verb: a.GetVerb()}, nil
-}
-
-// questionOf returns a key as one text. Two questions have the same text only if an authorizer cannot tell them apart.
-func questionOf(a authorizer.Attributes) (string, error) {
-	k, err := keyOf(a)
-	if err != nil {
-		return "", err
-	}
-	q := strconv.AppendBool(make(lengthed, 0, len(k.identity)+len(k.verb)+16), k.generic)
-	return string(append(lengthed(q).texts(k.verb), k.identity...)), nil
-}
-
-// identityOf encodes all of a question except the verb. extra is the user's extra, sorted by key.
-func identityOf(u user.Info, extra []extraValues, a authorizer.Attributes) string {
-	return string(appendIdentity(make([]byte, 0, 1024), u, extra, a))
-}
-
-// longestIdentity is the length of the longest identity that is kept as it is. Of a longer one, of a user in many groups, its SHA-256 is kept:
-// the caches hold thousands. No other identity begins with hashed.
-const (
-	longestIdentity = 512
-	hashed          = '#'
-)
-
-func appendIdentity(to []byte, u user.Info, extra []extraValues, a authorizer.Attributes) []byte {
-	q := lengthed(to).texts(u.GetName(), u.GetUID()).list(u.GetGroups())
-	q = q.number(len(extra))
-	for _, e := range extra {
-		q = q.texts(e.key).list(e.values)
-	}
-	q = strconv.AppendBool(q, a.IsResourceRequest())
-	q = q.texts(a.GetNamespace(), a.GetAPIGroup(), a.GetAPIVersion(), a.GetResource(), a.GetSubresource(), a.GetName(), a.GetPath())
-	if whole := q[len(to):]; len(whole) > longestIdentity {
-		sum := sha256.Sum256(whole)
-		return append(append(to, hashed), sum[:]...)
-	}
-	return q
-}
-
 // extraValues is one key of a user's extra with its values.
 type extraValues struct {
 	key    string
 	values []string
 }
 
-// sortedExtra returns a user's extra, sorted by key.
-func sortedExtra[V ~[]string](extra map[string]V) []extraValues {
+// ownExtra returns a user's extra, sorted by key, without A4's key: a user whose own extra has the key must not lose granular verbs because
+// of it, and the user's value must not replace fieldperm's value. API servers change extra keys to lower case.
+func ownExtra[V ~[]string](extra map[string]V) []extraValues {
 	out := make([]extraValues, 0, len(extra))
 	for key, values := range extra {
-		out = append(out, extraValues{key, values})
+		if !strings.EqualFold(key, admission.GenericOnlyKey) {
+			out = append(out, extraValues{key, values})
+		}
 	}
 	slices.SortFunc(out, func(a, b extraValues) int { return strings.Compare(a.key, b.key) })
 	return out
 }
-
-// lengthed encodes texts with a length before each text, so that different lists of texts never have the same encoding.
-type lengthed []byte
-
-func (q lengthed) number(n int) lengthed { return append(strconv.AppendInt(q, int64(n), 10), ':') }
-
-func (q lengthed) texts(texts ...string) lengthed {
-	for _, text := range texts {
-		q = append(q.number(len(text)), text...)
-	}
-	return q
-}
-
-func (q lengthed) list(texts []string) lengthed { return q.number(len(texts)).texts(texts...) }

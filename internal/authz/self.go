@@ -68,6 +68,8 @@ func (s *self) Authorize(ctx context.Context, a authorizer.Attributes) (authoriz
 		return known.decision, known.reason, nil
 	}
 	sent := asked
+	ctx, cancel := context.WithTimeout(ctx, flightTime)
+	defer cancel()
 	review, err := s.create(ctx, &authorizationv1.SelfSubjectAccessReview{Spec: authorizationv1.SelfSubjectAccessReviewSpec{ResourceAttributes: &sent}})
 	if i := (*inconclusive)(nil); errors.As(err, &i) {
 		return authorizer.DecisionNoOpinion, "", i

@@ -28,16 +28,18 @@ const (
 	// defaultTimeout is shorter than the default timeout of an admission webhook (10 s). If the API server hangs, the caller still
 	// gets an answer that names the cause.
 	defaultTimeout = 8 * time.Second
-	// flightTime bounds the time of one question, whichever callers wait for it. An API server waits at most 30 s for a webhook.
-	flightTime = 29 * time.Second
 )
 
 // snapshot holds the authorizers and the caches made from one configuration. It is immutable, except that caches fill. The caches
 // end with it, so that no decision is used under another configuration.
 type snapshot struct {
-	*flights
-	loaded   *configfile.Authorization
-	webhooks []*webhook
+	// chain asks the authorizers that return no conditions, in order.
+	chain authorizer.UnconditionalAuthorizer
+	// conditionals are the authorizers that return conditions. They come before the chain.
+	conditionals []*conditional
+	observer     Observer
+	loaded       *configfile.Authorization
+	webhooks     []*webhook
 	// endpoints are where the webhooks must answer.
 	endpoints endpoints
 }
@@ -45,13 +47,15 @@ type snapshot struct {
 // newSnapshot makes the authorizers of a configuration. The configuration must be valid.
 func (c *Chain) newSnapshot(loaded *configfile.Authorization) (*snapshot, error) {
 	configuration := loaded.Configuration
-	s := &snapshot{loaded: loaded}
-	chain := links{{name: privileged, local: authorizerfactory.NewPrivilegedGroups(user.SystemPrivilegedGroup), userOnly: true}}
+	s := &snapshot{loaded: loaded, observer: c.settings.Observer}
+	var chain []union.NamedAuthorizer
+	add := func(name string, a authorizer.Authorizer) {
+		chain = append(chain, union.NamedAuthorizer{AuthorizerName: name, Authorizer: &named{a, name}})
+	}
+	add(privileged, authorizerfactory.NewPrivilegedGroups(user.SystemPrivilegedGroup))
 	compiler := authorizationcel.NewDefaultCompiler()
-	var conditionals []*conditional
 	for i := range configuration.Authorizers {
 		one := &configuration.Authorizers[i]
-		next := link{name: one.Name, kind: string(one.Type)}
 		switch one.Type {
 		case apiserver.TypeWebhook:
 			w, err := newWebhook(i, one, c.settings.Cluster, compiler)
@@ -65,44 +69,23 @@ func (c *Chain) newSnapshot(loaded *configfile.Authorization) (*snapshot, error)
 				if err != nil {
 					return nil, fmt.Errorf("authorizer %q: %w", one.Name, err)
 				}
-				conditionals = append(conditionals, with)
+				s.conditionals = append(s.conditionals, with)
 				s.endpoints = append(s.endpoints, with.endpoint(conditions))
 				continue
 			}
-			next.webhook = w
+			add(one.Name, newCounting(string(one.Type), one.Name, w))
 		case configfile.TypeRBAC:
-			next.local = c.roles
+			add(one.Name, newCounting(string(one.Type), one.Name, c.roles))
 		case configfile.TypeNode:
 			// The Node authorizer always returns NoOpinion here: only kube-apiserver has its graph.
 			continue
 		default:
 			return nil, fmt.Errorf("authorizer %q: type %q is not known: use Webhook, RBAC or Node", one.Name, one.Type)
 		}
-		chain = append(chain, next)
 	}
-	all, err := chain.union()
-	if err != nil {
-		return nil, err
-	}
-	s.flights = newFlights(all, flightTime, c.settings.Observer)
-	s.links, s.conditionals = chain, conditionals
-	return s, nil
-}
-
-// union returns the chain as one authorizer, for questions that the caches cannot answer.
-func (l links) union() (authorizer.Authorizer, error) {
-	chain := make([]union.NamedAuthorizer, len(l))
-	for i, one := range l {
-		a := one.local
-		if one.webhook != nil {
-			a = one.webhook
-		}
-		if one.kind != "" {
-			a = newCounting(one.kind, one.name, a)
-		}
-		chain[i] = union.NamedAuthorizer{AuthorizerName: one.name, Authorizer: &named{name: one.name, Authorizer: a}}
-	}
-	return union.New(chain...)
+	var err error
+	s.chain, err = union.New(chain...)
+	return s, err
 }
 
 // defaultChain asks the SubjectAccessReview API, which asks the whole chain of the kube-apiserver. No authorizer follows it, so
@@ -130,7 +113,7 @@ func has(configuration *apiserver.AuthorizationConfiguration, kind apiserver.Aut
 func (s *snapshot) cacheEntries() map[string]int {
 	out := make(map[string]int, len(s.webhooks))
 	for _, w := range s.webhooks {
-		out[w.name] = w.decisions.count()
+		out[w.name] = len(w.decisions.Keys())
 	}
 	return out
 }

@@ -2,14 +2,13 @@ package authz
 
 import (
 	"bytes"
-	"context"
-	"errors"
 	"fmt"
 	"io"
 	"net/http"
-	"strings"
+	"sync"
 	"time"
 
+	"k8s.io/apimachinery/pkg/util/cache"
 	"k8s.io/apimachinery/pkg/util/wait"
 	"k8s.io/apiserver/pkg/apis/apiserver"
 	"k8s.io/apiserver/pkg/authorization/authorizer"
@@ -18,38 +17,31 @@ import (
 	webhookauthorizer "k8s.io/apiserver/plugin/pkg/authorizer/webhook"
 	webhookmetrics "k8s.io/apiserver/plugin/pkg/authorizer/webhook/metrics"
 	"k8s.io/client-go/rest"
-	"k8s.io/utils/clock"
 	kjson "sigs.k8s.io/json"
 )
 
-const (
-	// reviewsPath is the path of SubjectAccessReviews in a kube-apiserver. Only v1 is used.
-	reviewsPath = "/apis/authorization.k8s.io/v1/subjectaccessreviews"
+// reviewsPath is the path of SubjectAccessReviews in a kube-apiserver. Only v1 is used.
+const reviewsPath = "/apis/authorization.k8s.io/v1/subjectaccessreviews"
 
-	// uncached is the TTL of decisions that must not be cached. With 0, a decision would be valid as long as the clock does not
-	// advance.
-	uncached = -time.Nanosecond
-
-	// excludedTime is the TTL of the fact that match conditions exclude a question. The fact never changes, so any value is correct.
-	excludedTime = time.Hour
-)
-
-// webhook is k8s.io/apiserver's webhook authorizer plus a cache of its decisions. The cache of that authorizer is off: computing
-// its key costs more than all other work for a check with a cached decision.
+// webhook is k8s.io/apiserver's webhook authorizer plus a cache of its decisions (roundtrip.go). The cache of that authorizer is off: a key of
+// it costs more than all other work for a check with a cached decision, and has all groups of the user.
 type webhook struct {
 	authorizer.Authorizer
 	name    string
-	metrics traceMetrics
+	metrics callMetrics
 	// index is the webhook's position in the configuration.
 	index int
 	// probe asks the same webhook once, without retries and without match conditions.
-	probe                          authorizer.Authorizer
+	probe authorizer.Authorizer
+	// With a TTL of 0, decisions are not cached.
 	authorizedTTL, unauthorizedTTL time.Duration
 	// decisions has the answers of the webhook. excluded has questions that match conditions exclude. Match conditions depend only on the
 	// question, so an entry in excluded is valid as long as the conditions are in force.
-	decisions, excluded *decisionCache
-	// longPath is the path that uncacheable returns.
-	longPath string
+	decisions, excluded *cache.LRUExpireCache
+
+	mu sync.Mutex
+	// flights are the questions under way. A decision is cached before its flight is removed, so that no question is asked again.
+	flights map[key]*flight
 }
 
 func newWebhook(index int, one *apiserver.AuthorizerConfiguration, cluster *rest.Config, compiler authorizationcel.Compiler) (*webhook, error) {
@@ -60,8 +52,8 @@ func newWebhook(index int, one *apiserver.AuthorizerConfiguration, cluster *rest
 	config.Timeout = one.Webhook.Timeout.Duration
 	config.Wrap(func(base http.RoundTripper) http.RoundTripper { return strictTransport{base, "SubjectAccessReview"} })
 	w := &webhook{
-		name: one.Name, metrics: newTraceMetrics(), index: index, authorizedTTL: uncached, unauthorizedTTL: uncached,
-		decisions: newDecisionCache(2*index, cacheSize, clock.RealClock{}), excluded: newDecisionCache(2*index+1, cacheSize, clock.RealClock{}), longPath: strings.Repeat("/", longest),
+		name: one.Name, metrics: newCallMetrics(), index: index,
+		decisions: cache.NewLRUExpireCache(cacheSize), excluded: cache.NewLRUExpireCache(cacheSize), flights: map[key]*flight{},
 	}
 	if one.Webhook.CacheAuthorizedRequests {
 		w.authorizedTTL = one.Webhook.AuthorizedTTL.Duration
@@ -77,11 +69,11 @@ func newWebhook(index int, one *apiserver.AuthorizerConfiguration, cluster *rest
 	version := one.Webhook.SubjectAccessReviewVersion
 	// The steps are short because a user's request waits for the retries. Their sum is less than a second.
 	retry := wait.Backoff{Duration: 100 * time.Millisecond, Factor: 2, Jitter: 0.2, Steps: 4}
-	w.Authorizer, err = webhookauthorizer.New(config, version, uncached, uncached, retry, onError, one.Webhook.MatchConditions, one.Name, w.metrics, compiler)
+	w.Authorizer, err = webhookauthorizer.New(config, version, 0, 0, retry, onError, one.Webhook.MatchConditions, one.Name, w.metrics, compiler)
 	if err != nil {
 		return nil, err
 	}
-	w.probe, err = webhookauthorizer.New(config, version, uncached, uncached, wait.Backoff{Steps: 1}, authorizer.DecisionDeny, nil, one.Name, webhookmetrics.NoopAuthorizerMetrics{}, compiler)
+	w.probe, err = webhookauthorizer.New(config, version, 0, 0, wait.Backoff{Steps: 1}, authorizer.DecisionDeny, nil, one.Name, webhookmetrics.NoopAuthorizerMetrics{}, compiler)
 	return w, err
 }
 
@@ -116,73 +108,6 @@ func connection(info *apiserver.WebhookConnectionInfo, cluster *rest.Config) (*r
 
 func errNoCluster(what string) error {
 	return fmt.Errorf("%s: needs a cluster, and none is known: give --kubeconfig, or run in a cluster", what)
-}
-
-// Authorize returns the cached decision if it has not expired, and asks the webhook otherwise. It records the source of the
-// decision in the trace.
-func (w *webhook) Authorize(ctx context.Context, a authorizer.Attributes) (authorizer.Decision, string, error) {
-	t := traceOf(ctx)
-	t.call = call{}
-	k, err := keyOf(a)
-	if err != nil {
-		return authorizer.DecisionDeny, "", err
-	}
-	if o, ok := w.decisions.get(k); ok {
-		t.hit = t.hit || o.err == nil
-		return o.decision, o.reason, o.err
-	}
-	decision, reason, err := w.Authorizer.Authorize(ctx, uncacheable{a, w.longPath})
-	if i := (*inconclusive)(nil); errors.As(err, &i) {
-		decision = authorizer.DecisionNoOpinion
-	}
-	if t.call.skipped && err == nil {
-		t.skip(w.name)
-	}
-	switch {
-	case t.call.asked:
-		t.asked = true
-		if t.call.answered && !tooLong(a) {
-			w.store(k, authorizerDecision{decision: decision, reason: reason, err: err})
-		}
-	case t.call.skipped && err == nil && !tooLong(a):
-		w.excluded.put(k, authorizerDecision{decision: decision, excluded: true}, excludedTime)
-	}
-	return decision, reason, err
-}
-
-// uncacheable makes attributes too long for the cache of k8s.io/apiserver's authorizer, by a long path. No question about a resource has
-// a path. Without this, that authorizer would hold memory for decisions that expire at once.
-type uncacheable struct {
-	authorizer.Attributes
-	path string
-}
-
-// GetPath returns the path.
-func (u uncacheable) GetPath() string {
-	if u.IsResourceRequest() {
-		return u.path
-	}
-	return u.Attributes.GetPath()
-}
-
-// store caches a decision that has just arrived by a round trip. An answer that both allows and denies is cached with the TTL of
-// allowed requests. It returns an error each time.
-func (w *webhook) store(k key, o authorizerDecision) {
-	ttl := w.unauthorizedTTL
-	if o.decision == authorizer.DecisionAllow || o.err != nil {
-		ttl = w.authorizedTTL
-	}
-	if ttl > 0 {
-		w.decisions.put(k, o, ttl)
-	}
-}
-
-// lookup returns the result of Authorize, if that needs no round trip. An excluded question is not counted in metrics.
-func (w *webhook) lookup(c check) (authorizerDecision, bool) {
-	if o, ok := w.decisions.lookup(c); ok {
-		return o, true
-	}
-	return w.excluded.lookup(c)
 }
 
 // mostAnswer is larger than any review, in bytes. Without a limit, client-go would read on.

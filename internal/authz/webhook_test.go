@@ -5,13 +5,10 @@ import (
 	"context"
 	"errors"
 	"net/http"
-	"strconv"
 	"strings"
 	"testing"
-	"time"
 
 	authorizationv1 "k8s.io/api/authorization/v1"
-	clocktesting "k8s.io/utils/clock/testing"
 
 	"github.com/fieldperm/fieldperm/fieldperm"
 )
@@ -283,20 +280,6 @@ func TestKEP3221_AnswersExpire(t *testing.T) {
 		return r.questions() > 1
 	})
 	until(t, "the cache is empty", func() bool { return seen.entries()["hook"] == 0 })
-}
-
-func TestP8_CacheEntriesAreBounded(t *testing.T) {
-	clock := clocktesting.NewFakePassiveClock(time.Now())
-	c, start := newDecisionCache(0, cacheSize, clock), clock.Now()
-	for i := range cacheSize + 100 {
-		c.put(key{identity: strconv.Itoa(i)}, authorizerDecision{}, time.Duration(i+1)*time.Second)
-	}
-	for after, want := range map[time.Duration]int{0: cacheSize, 100 * time.Second: cacheSize, 101 * time.Second: cacheSize - 1, time.Hour * 24: 0} {
-		clock.SetTime(start.Add(after))
-		if got := c.count(); got != want {
-			t.Errorf("after %s: %d, want %d", after, got, want)
-		}
-	}
 }
 
 func TestP8_ThousandEqualChecksAreOneRoundTrip(t *testing.T) {
