@@ -1,17 +1,20 @@
 package configfile
 
 import (
-	"fmt"
+	"reflect"
 	"regexp"
 	"slices"
 	"strings"
 
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/util/sets"
 	"k8s.io/apimachinery/pkg/util/validation/field"
 	"k8s.io/apiserver/pkg/apis/apiserver"
-	"k8s.io/apiserver/pkg/apis/apiserver/load"
+	apiserverv1 "k8s.io/apiserver/pkg/apis/apiserver/v1"
 	"k8s.io/apiserver/pkg/apis/apiserver/validation"
 	authorizationcel "k8s.io/apiserver/pkg/authorization/cel"
+
+	"github.com/fieldperm/fieldperm/internal/conditions/wire"
 )
 
 // Types of authorizers other than apiserver.TypeWebhook, with kube-apiserver's names.
@@ -19,9 +22,6 @@ const (
 	TypeRBAC apiserver.AuthorizerType = "RBAC"
 	TypeNode apiserver.AuthorizerType = "Node"
 )
-
-// mostConditions is k8s.io/apiserver's limit. With more conditions, its validation looks at none of them.
-const mostConditions = 64
 
 // Authorization is a chain as described by a file.
 type Authorization struct {
@@ -40,49 +40,44 @@ type Authorization struct {
 
 // LoadAuthorization reads an AuthorizationConfiguration: apiserver.config.k8s.io/v1, v1beta1 or v1alpha1. k8s.io/apiserver still
 // accepts v1alpha1; it gives a warning. file is the name in errors. From disk, only the files that the configuration names are
-// read. The error is Problems, with all faults. An empty file is an error, although k8s.io/apiserver accepts it as a chain without
+// read. The error is Problems. An empty file is an error, although k8s.io/apiserver accepts it as a chain without
 // authorizers.
 func LoadAuthorization(file string, data []byte) (*Authorization, error) {
-	r := newReading(file, data, matchConditions())
-	if r.tree.value == nil {
-		return nil, r.result()
-	}
-	plain, conditions := r.takeConditions(data)
-	object := r.decode("AuthorizationConfiguration", "--authorization-config", plain)
+	d := read(file, data, false)
+	out := &Authorization{File: file, Data: data}
+	object := d.decode("AuthorizationConfiguration", "--authorization-config", reflect.TypeFor[authorizationFile](), func() bool {
+		out.Conditions = takeConditions(d.tree)
+		return out.Conditions != nil
+	})
 	configuration, ok := object.(*apiserver.AuthorizationConfiguration)
 	if !ok {
-		return nil, r.result()
+		return nil, d.result()
 	}
-	out := &Authorization{File: file, Data: data, Configuration: configuration, Conditions: conditions}
-	c := chain{reading: r, configuration: configuration}
-	c.authorizers()
-	c.conditional(out)
-	c.connections(out)
-	r.judge(c.validate(), c.place, authorizerCures())
-	if len(r.problems) == 0 {
-		// The result is that of k8s.io/apiserver's loader, even if the checks above found faults.
-		loaded, err := load.LoadFromData(plain)
-		if err == nil {
-			err = validation.ValidateAuthorizationConfiguration(authorizationcel.NewDefaultCompiler(), nil, loaded, known(), repeatable()).ToAggregate()
+	out.Configuration = configuration
+	errs := append(out.rules(), validation.ValidateAuthorizationConfiguration(authorizationcel.NewDefaultCompiler(), nil, configuration, known(), repeatable())...)
+	for _, err := range errs {
+		if strings.HasPrefix(err.Field, "authorizers[") && !inFile.MatchString(err.Field) {
+			err.Field = strings.Replace(err.Field, "].", "].webhook.", 1)
 		}
-		if err != nil {
-			r.report("", err.Error(), "")
-		}
-		out.Configuration = loaded
 	}
-	if err := r.result(); err != nil {
+	d.judge(errs)
+	d.connections(out)
+	if err := d.result(); err != nil {
 		return nil, err
 	}
-	c.warn(out)
-	out.Warnings = slices.Compact(r.warnings)
+	d.warnChain(out)
+	out.Warnings = d.warnings
 	return out, nil
 }
+
+// inFile matches the paths that k8s.io/apiserver's validation writes as they are in the file. It leaves .webhook out of the others.
+var inFile = regexp.MustCompile(`^authorizers\[\d+\](\.(type|name|webhook)\b.*)?$`)
 
 // Problem returns a Problem about a field of the authorizer at an index. If no authorizer has this index, it is about the whole list.
 func (a *Authorization) Problem(index int, field, message, cure string) Problem {
 	key := "authorizers"
 	if index >= 0 {
-		key = fmt.Sprintf("%s.%s", item(key, index), field)
+		key = child(item(key, index), field)
 	}
 	return NewProblem(a.File, a.Data, key, message, cure)
 }
@@ -93,98 +88,131 @@ func known() sets.Set[string] {
 
 func repeatable() sets.Set[string] { return sets.New(string(apiserver.TypeWebhook)) }
 
-// chain is an AuthorizationConfiguration during reading.
-type chain struct {
-	*reading
-	configuration *apiserver.AuthorizationConfiguration
-}
-
-var belowAuthorizer = regexp.MustCompile(`^(authorizers\[\d+\])\.(.+)$`)
-
-// place returns the path of a field in the file. k8s.io/apiserver leaves .webhook out of it.
-func (c chain) place(path string) string {
-	found := belowAuthorizer.FindStringSubmatch(path)
-	if found == nil {
-		return path
-	}
-	switch first, _, _ := strings.Cut(found[2], "."); first {
-	case "type", "name", "webhook":
-		return path
-	}
-	return found[1] + ".webhook." + found[2]
-}
-
-// validate returns the faults that k8s.io/apiserver's validation finds. That validation stops at an authorizer of an unknown type,
-// and at too many conditions. Here it gets a corrected copy, so that it checks the rest too.
-func (c chain) validate() field.ErrorList {
-	mended := c.configuration.DeepCopy()
-	var errs field.ErrorList
-	for i := range mended.Authorizers {
-		one := &mended.Authorizers[i]
-		if one.Webhook == nil {
+// rules returns the faults by rules that k8s.io/apiserver does not have: kube-apiserver's names of authorizers, what it serves as a
+// webhook, and settings of conditions. Webhooks that return conditions come first, so that the order of the file is that of decisions.
+func (a *Authorization) rules() (errs field.ErrorList) {
+	plain := false
+	for i, one := range a.Configuration.Authorizers {
+		path := field.NewPath("authorizers").Index(i)
+		webhook := path.Child("webhook")
+		if want := strings.ToLower(string(one.Type)); (one.Type == TypeRBAC || one.Type == TypeNode) && one.Name != "" && one.Name != want {
+			errs = append(errs, field.Invalid(path.Child("name"), one.Name, "must be "+want+" for type "+string(one.Type)))
+		}
+		inCluster := one.Webhook != nil && one.Webhook.ConnectionInfo.Type == apiserver.AuthorizationWebhookConnectionInfoTypeInCluster
+		c := a.ConditionsOf(i)
+		if one.Webhook != nil && one.Webhook.SubjectAccessReviewVersion == "v1beta1" && (inCluster || c != nil) {
+			errs = append(errs, field.Invalid(webhook.Child("subjectAccessReviewVersion"), "", "is not served by kube-apiserver, and has no conditions"))
+		}
+		if c == nil {
+			plain = true
 			continue
 		}
-		if !known().Has(string(one.Type)) {
-			errs = append(errs, c.typeFault(i)...)
-			one.Type = apiserver.TypeWebhook
+		if plain {
+			errs = append(errs, field.Forbidden(path, "returns conditions, and comes after an authorizer that returns none"))
 		}
-		if n := len(one.Webhook.MatchConditions); n > mostConditions {
-			errs = append(errs, field.TooMany(field.NewPath("authorizers").Index(i).Child("webhook", "matchConditions"), n, mostConditions))
-			one.Webhook.MatchConditions = one.Webhook.MatchConditions[:mostConditions]
+		if inCluster {
+			errs = append(errs, field.Invalid(webhook.Child("connectionInfo", "type"), "", "asks kube-apiserver, which returns no conditions"))
+		}
+		if c.Context == "" {
+			errs = append(errs, field.Required(webhook.Child(ConditionsContext), ""))
+		}
+		if c.version != reviewVersion {
+			errs = append(errs, field.Invalid(webhook.Child(conditionsVersion), c.version, "is not a version of AuthorizationConditionsReview"))
+		}
+		if _, err := wire.Parse(string(c.Dialect)); err != nil {
+			errs = append(errs, field.Invalid(webhook.Child(ConditionsDialect), string(c.Dialect), "is not a form of conditions"))
 		}
 	}
-	return append(errs, validation.ValidateAuthorizationConfiguration(authorizationcel.NewDefaultCompiler(), nil, mended, known(), repeatable())...)
+	return errs
 }
 
-// typeFault returns the fault of k8s.io/apiserver's validation for the type of an authorizer.
-func (c chain) typeFault(i int) field.ErrorList {
-	path := field.NewPath("authorizers").Index(i).Child("type")
-	if given := string(c.configuration.Authorizers[i].Type); given != "" {
-		return field.ErrorList{field.NotSupported(path, given, sets.List(known()))}
-	}
-	return field.ErrorList{field.Required(path, "")}
-}
-
-// authorizers checks rules that k8s.io/apiserver does not check: the types that may occur, and their names. kube-apiserver requires
-// the same names.
-func (c chain) authorizers() {
-	for i, one := range c.configuration.Authorizers {
-		path := item("authorizers", i)
-		switch one.Type {
-		case apiserver.TypeWebhook:
+// connections checks the kubeconfigs in which validation found no fault, and collects the files that they name.
+func (d *document) connections(a *Authorization) {
+	type connection struct{ file, context string }
+	seen := map[connection]bool{}
+	for i, one := range a.Configuration.Authorizers {
+		at := child(item("authorizers", i), "webhook.connectionInfo.kubeConfigFile")
+		if one.Type != apiserver.TypeWebhook || one.Webhook == nil || one.Webhook.ConnectionInfo.Type != apiserver.AuthorizationWebhookConnectionInfoTypeKubeConfigFile ||
+			one.Webhook.ConnectionInfo.KubeConfigFile == nil || d.covered(at) {
 			continue
-		case TypeRBAC, TypeNode:
-			if want := strings.ToLower(string(one.Type)); one.Name == "" {
-				c.report(child(path, "name"), "is missing", "write name: "+want)
-			} else if one.Name != want {
-				c.report(child(path, "name"), fmt.Sprintf("%s is not the name of type %s", quoted(one.Name), one.Type), "write name: "+want)
+		}
+		all := []connection{{*one.Webhook.ConnectionInfo.KubeConfigFile, ""}}
+		if c := a.ConditionsOf(i); c != nil {
+			all = append(all, connection{all[0].file, c.Context})
+		}
+		for _, c := range all {
+			if !seen[c] {
+				seen[c] = true
+				a.Files = append(a.Files, d.kubeconfig(at, c.file, c.context)...)
 			}
-		case "ABAC":
-			c.report(child(path, "type"), `"ABAC" is not offered`, "leave it out: write an entry of type Webhook with connectionInfo.type: InClusterConfig, which asks kube-apiserver's own chain, its ABAC included")
-		case "AlwaysAllow":
-			c.report(child(path, "type"), `"AlwaysAllow" is not offered, since it would let everyone change every field`, "leave it out, and grant what is meant in RBAC")
-		case "AlwaysDeny":
-			c.report(child(path, "type"), `"AlwaysDeny" is not offered`, "leave it out: what no authorizer allows is denied")
 		}
 	}
+	slices.Sort(a.Files)
+	a.Files = slices.Compact(a.Files)
 }
 
-func authorizerCures() map[string]cure {
-	ttl := "write a duration above 0s, for example 30s; to keep no answers, write "
-	return map[string]cure{
-		"authorizers":                                                    {missing: "write at least one, for example {type: RBAC, name: rbac}"},
-		"authorizers[].type":                                             {missing: "write Webhook, RBAC or Node", other: "write Webhook, RBAC or Node", twice: "leave it out: only Webhook may be there several times"},
-		"authorizers[].name":                                             {missing: "write a name of its own: metrics and answers are told apart by it", other: "write it in lowercase letters, digits, - and .", twice: "write a name of its own"},
-		"authorizers[].webhook":                                          {missing: "write webhook: with timeout, subjectAccessReviewVersion, failurePolicy and connectionInfo", other: "leave webhook out, or write type: Webhook"},
-		"authorizers[].webhook.timeout":                                  {missing: "write a duration above 0s and of at most 30s, for example timeout: 3s"},
-		"authorizers[].webhook.authorizedTTL":                            {missing: ttl + "cacheAuthorizedRequests: false"},
-		"authorizers[].webhook.unauthorizedTTL":                          {missing: ttl + "cacheUnauthorizedRequests: false"},
-		"authorizers[].webhook.subjectAccessReviewVersion":               {missing: "write subjectAccessReviewVersion: v1"},
-		"authorizers[].webhook.matchConditionSubjectAccessReviewVersion": {missing: "write matchConditionSubjectAccessReviewVersion: v1"},
-		"authorizers[].webhook.failurePolicy":                            {missing: "write failurePolicy: Deny, which refuses while the webhook fails, or failurePolicy: NoOpinion, which goes on to the next authorizer"},
-		"authorizers[].webhook.connectionInfo.type":                      {missing: "write type: KubeConfigFile with kubeConfigFile, or type: InClusterConfig", other: "write KubeConfigFile or InClusterConfig"},
-		"authorizers[].webhook.connectionInfo.kubeConfigFile":            {missing: "write the absolute path of a kubeconfig", other: "write the absolute path of a regular file that exists, with type: KubeConfigFile"},
-		"authorizers[].webhook.matchConditions":                          {missing: "join some with &&"},
-		"authorizers[].webhook.matchConditions[].expression":             {missing: "write a CEL expression, for example has(request.resourceAttributes)", other: "leave one of the two out"},
+// Settings of a webhook that returns conditions. The first two have the names of KEP-5681. k8s.io/apiserver does not know them yet.
+const (
+	// ConditionsContext is the key of Conditions.Context.
+	ConditionsContext = "conditionsEndpointKubeConfigContext"
+	conditionsVersion = "authorizationConditionsReviewVersion"
+	// ConditionsDialect is the key of Conditions.Dialect.
+	ConditionsDialect = "conditionsDialect"
+)
+
+// reviewVersion is the only version of AuthorizationConditionsReview.
+const reviewVersion = "v1alpha1"
+
+// authorizationFile is an AuthorizationConfiguration of any version, with the settings of conditions.
+type authorizationFile struct {
+	metav1.TypeMeta
+	Authorizers []struct {
+		apiserverv1.AuthorizerConfiguration
+		Webhook *struct {
+			apiserverv1.WebhookConfiguration
+			Context string `json:"conditionsEndpointKubeConfigContext"`
+			Version string `json:"authorizationConditionsReviewVersion"`
+			Dialect string `json:"conditionsDialect"`
+		} `json:"webhook"`
+	} `json:"authorizers"`
+}
+
+// Conditions are the settings of a webhook that returns conditions.
+type Conditions struct {
+	// Index is the position of the webhook in the configuration.
+	Index int
+	// Context is the context of the webhook's kubeconfig that connects to the endpoint of AuthorizationConditionsReviews.
+	Context string
+	Dialect wire.Dialect
+	version string
+}
+
+// ConditionsOf returns the settings of the authorizer at an index, nil if it returns no conditions.
+func (a *Authorization) ConditionsOf(index int) *Conditions {
+	for i := range a.Conditions {
+		if a.Conditions[i].Index == index {
+			return &a.Conditions[i]
+		}
 	}
+	return nil
+}
+
+// takeConditions takes these settings out of a tree.
+func takeConditions(tree map[string]any) (out []Conditions) {
+	authorizers, _ := tree["authorizers"].([]any)
+	for i, one := range authorizers {
+		fields, _ := one.(map[string]any)
+		webhook, _ := fields["webhook"].(map[string]any)
+		all := len(webhook)
+		take := func(key string) string {
+			text, _ := webhook[key].(string)
+			delete(webhook, key)
+			return text
+		}
+		c := Conditions{Index: i, Context: take(ConditionsContext), Dialect: wire.Dialect(take(ConditionsDialect)), version: take(conditionsVersion)}
+		if len(webhook) < all {
+			out = append(out, c)
+		}
+	}
+	return out
 }

@@ -3,7 +3,17 @@ package configfile
 import (
 	"errors"
 	"fmt"
+	"strconv"
 	"strings"
+	"unicode"
+
+	"go.yaml.in/yaml/v3"
+)
+
+// longestValue and longestText bound what one fault repeats of the file, in bytes: it may be the wrong file.
+const (
+	longestValue = 100
+	longestText  = 400
 )
 
 // Problem is one fault of a configuration file. File and Line (1 or more) are always set. Key is the path of the field, "" if the
@@ -21,8 +31,9 @@ type Problem struct {
 // line is the line of the key, or of the nearest parent.
 func NewProblem(file string, data []byte, key, message, cure string) Problem {
 	out := Problem{File: file, Line: 1, Key: key, Message: message, Cure: cure}
-	if r := newReading(file, data, language{compiles: func(string) bool { return false }}); r.places != nil {
-		out.Line = r.places.line(key)
+	var root yaml.Node
+	if yaml.Unmarshal(data, &root) == nil && len(root.Content) > 0 {
+		_, out.Line, _ = find(root.Content[0], root.Content[0].Line, key)
 	}
 	return out
 }
@@ -51,4 +62,26 @@ func (p Problems) Unwrap() []error {
 		out = append(out, p[i])
 	}
 	return out
+}
+
+// quoted returns a value as it appears in a message.
+func quoted(value string) string { return strconv.Quote(shortened(value, longestValue)) }
+
+func shortened(text string, most int) string {
+	if len(text) <= most {
+		return text
+	}
+	return strings.ToValidUTF8(text[:most], "") + "…"
+}
+
+// oneLine returns text on one line of bounded length, for a log.
+func oneLine(text string) string {
+	return shortened(strings.Map(func(r rune) rune {
+		if unicode.IsSpace(r) {
+			return ' '
+		} else if !unicode.IsPrint(r) {
+			return unicode.ReplacementChar
+		}
+		return r
+	}, strings.TrimSpace(text)), longestText)
 }

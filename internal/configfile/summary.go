@@ -85,43 +85,38 @@ func SummaryOfIssuers(configuration *apiserver.AuthenticationConfiguration) []st
 }
 
 func issuerSummary(one *apiserver.JWTAuthenticator) string {
-	name := one.Issuer.URL
+	name, trust, m := one.Issuer.URL, "trusts the system's CAs", one.ClaimMappings
 	if one.Issuer.DiscoveryURL != "" {
 		name += " (discovered at " + one.Issuer.DiscoveryURL + ")"
 	}
-	trust := "trusts the system's CAs"
 	if one.Issuer.CertificateAuthority != "" {
 		trust = "trusts its own CA"
 	}
-	m := one.ClaimMappings
 	parts := []string{
 		name, trust,
-		"audience " + oneOf(one.Issuer.Audiences),
-		"username from " + prefixed(m.Username),
-		"groups from " + prefixed(m.Groups),
-		"uid from " + source(m.UID.Claim, m.UID.Expression),
+		"audience " + strings.Join(one.Issuer.Audiences, " or "),
+		"username from " + mapped(m.Username.Claim, m.Username.Expression, m.Username.Prefix),
+		"groups from " + mapped(m.Groups.Claim, m.Groups.Expression, m.Groups.Prefix),
+		"uid from " + mapped(m.UID.Claim, m.UID.Expression, nil),
 	}
 	for _, extra := range m.Extra {
-		parts = append(parts, "extra "+extra.Key+" from "+source("", extra.ValueExpression))
+		parts = append(parts, "extra "+extra.Key+" from "+mapped("", extra.ValueExpression, nil))
 	}
 	rules := len(one.ClaimValidationRules) + len(one.UserValidationRules)
 	return strings.Join(append(parts, counted(rules, "rule")), ", ")
 }
 
-func prefixed(m apiserver.PrefixedClaimOrExpression) string {
-	out := source(m.Claim, m.Expression)
-	if m.Prefix != nil && *m.Prefix != "" {
-		out += " behind " + quoted(*m.Prefix)
-	}
-	return out
-}
-
-func source(claim, expression string) string {
+// mapped describes where a value comes from.
+func mapped(claim, expression string, prefix *string) string {
+	out := "nothing"
 	switch {
 	case claim != "":
-		return "claim " + quoted(claim)
+		out = "claim " + quoted(claim)
 	case expression != "":
-		return shortened(oneLine(expression), longestValue)
+		out = shortened(oneLine(expression), longestValue)
 	}
-	return "nothing"
+	if prefix != nil && *prefix != "" {
+		out += " behind " + quoted(*prefix)
+	}
+	return out
 }
