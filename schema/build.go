@@ -67,7 +67,8 @@ func newBuilder(topology *Topology, known permissions, traced bool) *builder {
 func (b *builder) kind(name string, o *overlay) (*Node, []error) {
 	b.lacking, b.room = map[*guard]error{}, newRoom()
 	root := b.build(smd.TypeRef{NamedType: &name}, o, nil, place{})
-	errs := append(b.errs, b.unemittedFaults()...)
+	b.errs = append(b.errs, b.unemittedFaults()...)
+	errs := b.errs
 	if b.errs = nil; len(errs)+len(b.lacking) > 0 {
 		clear(b.memo)
 	}

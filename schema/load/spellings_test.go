@@ -24,7 +24,6 @@ func passingOf(t *testing.T, kind runtimeschema.GroupVersionKind, resource, old,
 }
 
 var (
-	freeRunner = runner("{type: object, " + withKey + ", properties: {spec: {type: object, " + keepUnknown + "}}}")
 	vaultKind  = gvk("example.com", "v1", "Vault")
 	runnerKind = gvk("example.com", "v1", "Runner")
 	podNetwork = permissionSchema("a", "", "Pod", `{path: .spec.hostNetwork, verb: example.com/y, excluded: true}`)
