@@ -11,10 +11,9 @@ func cures() map[string]string {
 		prefixed = "write claim with prefix, or expression"
 		prefix   = `write prefix: "oidc:", or prefix: "" for none; with expression, leave prefix out, and put it into the expression: "oidc:" + …`
 		rule     = "write claim with requiredValue, or expression with message, each once"
-		code     = "write CEL, each expression once, with texts in quotes and == for equal, over "
-		truth    = ", that is true or false"
-		text     = code + "claims, that is a string: string(…) converts, [0] takes an item of a list, .orValue('') ends an optional"
-		texts    = text + "; or a list of strings: append .map(g, g) to what split, findAll or getQuery returns"
+		truth    = " that yields true or false, each once: == compares, and texts are in quotes"
+		text     = "write CEL over claims that yields a string: string(…) converts, [0] takes an item of a list, .orValue('') ends an optional"
+		texts    = "write CEL over claims that yields a string or a list of strings: append .map(g, g) to what split, findAll or getQuery returns; string(…) converts"
 	)
 	return map[string]string{
 		"authorizers":                                        "write at least one, for example {type: RBAC, name: rbac}",
@@ -31,7 +30,7 @@ func cures() map[string]string {
 		webhook + "connectionInfo.type":                      "write type: KubeConfigFile with kubeConfigFile, or type: InClusterConfig, which asks kube-apiserver",
 		webhook + "connectionInfo.kubeConfigFile":            "write the absolute path of a kubeconfig that exists, with type: KubeConfigFile",
 		webhook + "matchConditions":                          "join some with &&",
-		webhook + "matchConditions[].expression":             code + "request (user, groups, uid, extra, resourceAttributes, nonResourceAttributes)" + truth,
+		webhook + "matchConditions[].expression":             "write CEL over request (user, groups, uid, extra, resourceAttributes, nonResourceAttributes)" + truth,
 		webhook + ConditionsContext:                          "write the context of the kubeconfig that connects to the endpoint of AuthorizationConditionsReviews",
 		webhook + conditionsVersion:                          "write " + reviewVersion,
 		webhook + ConditionsDialect:                          "write " + string(wire.ConditionsChain+", "+wire.ConditionSetChain+" or "+wire.ConditionalDecision),
@@ -48,7 +47,7 @@ func cures() map[string]string {
 		"jwt[].claimValidationRules[].claim":          rule,
 		"jwt[].claimValidationRules[].message":        rule,
 		"jwt[].claimValidationRules[].requiredValue":  rule,
-		"jwt[].claimValidationRules[].expression":     code + "claims" + truth,
+		"jwt[].claimValidationRules[].expression":     "write CEL over claims" + truth,
 		"jwt[].claimMappings.username":                prefixed,
 		"jwt[].claimMappings.username.prefix":         prefix,
 		"jwt[].claimMappings.username.expression":     text + "; with claims.email, add to claimValidationRules: expression: claims.?email_verified.orValue(true) == true",
@@ -59,7 +58,7 @@ func cures() map[string]string {
 		"jwt[].claimMappings.uid.expression":          text,
 		"jwt[].claimMappings.extra[].key":             "write each key once, in lowercase, with a domain of your own, for example key: example.com/name",
 		"jwt[].claimMappings.extra[].valueExpression": texts,
-		"jwt[].userValidationRules[].expression":      code + "user (username, uid, groups, extra)" + truth,
+		"jwt[].userValidationRules[].expression":      "write CEL over user (username, uid, groups, extra)" + truth,
 		"anonymous.conditions":                        "write enabled: true, or leave conditions out",
 	}
 }

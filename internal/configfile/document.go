@@ -74,14 +74,12 @@ func read(file string, data []byte, secret bool) *document {
 		d.add("", line, "is not JSON: "+strings.TrimPrefix(err.Error(), "jsontext: "), "a file that starts with { is read as JSON: mend it, or write it as YAML without the outer braces")
 		return d
 	}
-	var root yaml.Node
-	if yaml.Unmarshal(data, &root) != nil {
+	if isJSON && d.single() != nil {
 		// Some escapes of JSON are none of YAML. Written anew, everything is on line 1.
-		again, _ := json.Marshal(tree)
-		_ = yaml.Unmarshal(again, &root)
-	}
-	if len(root.Content) > 0 {
-		d.root = root.Content[0]
+		var root yaml.Node
+		if again, err := json.Marshal(tree); err == nil && yaml.Unmarshal(again, &root) == nil {
+			d.root = root.Content[0]
+		}
 	}
 	d.tree, _ = tree.(map[string]any)
 	if d.tree == nil {
@@ -93,7 +91,7 @@ func read(file string, data []byte, secret bool) *document {
 	return d
 }
 
-// single returns an error if another document follows the first, which would be ignored.
+// single reads the positions. It returns an error if another document follows the first, which would be ignored.
 func (d *document) single() error {
 	decoder := yaml.NewDecoder(bytes.NewReader(d.data))
 	for n := 0; ; n++ {
@@ -105,6 +103,8 @@ func (d *document) single() error {
 			return err
 		case n > 0 && next.Content[0].ShortTag() != "!!null":
 			return fmt.Errorf("line %d: a second document starts here, and would be ignored", next.Content[0].Line)
+		case n == 0:
+			d.root = next.Content[0]
 		}
 	}
 }

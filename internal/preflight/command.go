@@ -64,7 +64,7 @@ func NewCommand(probes Probes) *cobra.Command {
 		Long: `check-config reads files as serve does, and serves nothing. If they are valid, it prints a summary:
 the chain of authorizers in order, the issuers with the mapping of their claims, the kinds of the schemas
 with their verbs and barriers, and warnings about settings that are valid and probably a mistake. Otherwise it
-prints every fault with its file, line and cure, and exits with 1.
+prints the faults with file, line and cure, and exits with 1. A fault of YAML hides those behind it.
 
 It sends requests only with --probe: then every webhook must answer a review, the endpoint of a webhook that
 returns conditions must evaluate or refuse one in the dialect of the file, and every issuer must return its discovery
