@@ -7,5 +7,3 @@
 // +groupName=fieldperm.dev
 // +kubebuilder:object:generate=true
 package v1alpha1
-
-//go:generate go tool -modfile=../../hack/tools/go.mod controller-gen object crd paths=. output:crd:dir=../../config/crd
