@@ -96,16 +96,6 @@ func TestD8_C2_InheritedBarriersInsideAValueThatChangesItsOwner(t *testing.T) {
 		"ownership .spec: * specification", "ownership .spec.limits.low: (*) (specification) limits")
 }
 
-// TestD8_C7_FieldsApartInsideAValueThatChangesItsOwner: the container's verb does not cover a part that stands apart.
-func TestD8_C7_FieldsApartInsideAValueThatChangesItsOwner(t *testing.T) {
-	k, none := compileEntries(t, apartEntries())
-	const apartLabel = `ownership .metadata.labels["a/applied"]: * applied`
-	labels := `,"labels":{"a/applied":"x","b":"1"}|`
-	own := func(more string) string { return `{"f:metadata":{"f:labels":{` + more + `"f:b":{}}}}` }
-	expectDiff(t, k, none, owned(labels, owner("creator", "Update", own(`".":{},`))), owned(labels, owner("creator", "Update", own(""))), "ownership .metadata.labels: * metadata labels", apartLabel)
-	expectDiff(t, k, none, owned(`,"labels":{"a/applied":"x"}|`), owned(labels, owner("argo", "Apply", own(""))), `added .metadata.labels["b"]: * metadata labels label label(b)`, apartLabel)
-}
-
 // TestD8_C2_DefaultsBesideFieldsOfOtherAppliers: an applied object has values that the API server gives to every object. They have
 // no owner and may be behind barriers. If they are removed, the API server sets them again.
 func TestD8_C2_DefaultsBesideFieldsOfOtherAppliers(t *testing.T) {

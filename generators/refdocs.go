@@ -55,7 +55,6 @@ This page lists the verb of each field, kind by kind. [verbs.md](verbs.md) lists
   Without it the verb covers all of them: ` + "`granular:image`" + ` is the image of every container.
   ` + "`prefix of labelKey`" + ` is the part before the first ` + "`/`" + `, or the whole key if it has none: ` + "`granular:label(example.com)`" + ` for example.com/tier.
 - ` + "`barrier`" + ` means that no verb above this one covers the field. ` + "`update`" + ` and ` + "`create`" + ` do not cover it either.
-- ` + "`apart`" + ` means that of the verbs above only ` + "`granular:*`" + ` covers the field.
 - After ` + "`!`" + ` come the powers of the verb: effects that the field has beyond its own value
   ([powers.md](powers.md)). A more general verb has the powers of every field that it covers.
 - ` + "`-`" + ` is a field without a verb of its own.

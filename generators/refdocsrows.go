@@ -34,8 +34,7 @@ type refRow struct {
 	path    string
 	verb    string
 	barrier string
-	apart   bool
-	// why is the catalogue's explanation of a verb that stands apart.
+	// why is the catalogue's explanation of the verb of a key.
 	why string
 	// own are the powers that the catalogue gives to the verb here. powers are own and the powers of all fields that the verb covers.
 	own, powers []schema.Power
@@ -110,7 +109,7 @@ func (k *refKind) add(compiled *schema.Kind, documents []schema.PermissionDocume
 	// The keys in an OpenAPI document are no entries: they are of types, which may be at several paths.
 	compiled.Guarded(maxPlaces, func(path fieldpath.Pattern, n *schema.Node) {
 		for _, p := range n.Permissions() {
-			if slices.ContainsFunc(p.Origins(), func(o schema.Origin) bool { return o.Form == schema.FormOpenAPI }) {
+			if !p.BarsOnly() && slices.ContainsFunc(p.Origins(), func(o schema.Origin) bool { return o.Form == schema.FormOpenAPI }) {
 				k.insert(rowOf(path, p), compiled.Version)
 			}
 		}
@@ -122,7 +121,7 @@ const maxPlaces = 20_000
 
 // rowOf returns the row of a permission.
 func rowOf(path fieldpath.Pattern, p *schema.Permission) refRow {
-	row := refRow{path: path.String(), verb: p.Base().String(), apart: p.Apart(), own: inOrder(p.Powers())}
+	row := refRow{path: path.String(), verb: p.Base().String(), own: inOrder(p.Powers())}
 	switch {
 	case p.ParameterName() == "":
 	case p.Expression() != "":
@@ -142,7 +141,7 @@ func rowOf(path fieldpath.Pattern, p *schema.Permission) refRow {
 
 func (k *refKind) insert(row refRow, version string) {
 	for i := range k.rows {
-		if have := &k.rows[i]; have.path == row.path && have.verb == row.verb && have.barrier == row.barrier && have.apart == row.apart && slices.Equal(have.own, row.own) {
+		if have := &k.rows[i]; have.path == row.path && have.verb == row.verb && have.barrier == row.barrier && have.why == row.why && slices.Equal(have.own, row.own) {
 			have.versions = append(have.versions, version)
 			return
 		}
@@ -232,7 +231,7 @@ func everyKind(documents []schema.PermissionDocument) *refKind {
 }
 
 func newRow(e schema.Entry) refRow {
-	row := refRow{path: e.Path, verb: verbs.Prefix + e.Verb, apart: e.Apart, why: e.Why, own: inOrder(e.Powers)}
+	row := refRow{path: e.Path, verb: verbs.Prefix + e.Verb, why: e.Why, own: inOrder(e.Powers)}
 	switch {
 	case e.ParameterizedBy == "":
 	case e.ParameterExpression != "":
@@ -270,8 +269,7 @@ func powerWords(powers []schema.Power) string {
 	return strings.Join(words, ", ")
 }
 
-// addPowers gives each verb the powers of the fields that it covers: all fields below it, except those that stand apart or are behind a
-// barrier.
+// addPowers gives each verb the powers of the fields that it covers: all fields below it, except those behind a barrier.
 func (k *refKind) addPowers() {
 	for i := range k.rows {
 		row := &k.rows[i]
@@ -280,7 +278,7 @@ func (k *refKind) addPowers() {
 			if uncovered != "" && isBelow(below.path, uncovered) {
 				continue
 			}
-			if uncovered = ""; below.apart || below.barrier == alwaysBarrier {
+			if uncovered = ""; below.barrier == alwaysBarrier {
 				uncovered = below.path
 				continue
 			}
@@ -314,9 +312,6 @@ func (row *refRow) remark(k *refKind) string {
 	text := cmp.Or(row.verb, "-")
 	if row.barrier != "" {
 		text += "  " + row.barrier
-	}
-	if row.apart {
-		text += "  apart"
 	}
 	if len(row.powers) > 0 {
 		text += "  ! " + powerWords(row.powers)

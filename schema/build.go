@@ -154,7 +154,7 @@ func (b *builder) build(ref smd.TypeRef, o *overlay, fallback []byte, p place) *
 		}
 		b.errs = append(b.errs, o.barsForNothing(b.at)...)
 		b.noteUnemitted(o, atom)
-		n.permissions = b.compiled(append(slices.Clone(o.general), o.guard), own)
+		n.permissions = b.claims(o, own)
 		passing := n.permissions
 		if inBarrier {
 			passing = b.compiled(slices.DeleteFunc(append(slices.Clone(o.general), o.guard), func(g *guard) bool { return !o.isOfPods(g) }), own)

@@ -22,7 +22,7 @@ func Compile(docs Documents) (*Schema, []error) {
 	slices.SortStableFunc(docs.Permissions, func(a, b PermissionDocument) int { return int(a.Rank) - int(b.Rank) })
 	c := &compiler{
 		docs: docs, statements: make([][]statement, len(docs.Permissions)), matched: make([]int, len(docs.Permissions)),
-		permissions: permissions{}, sharing: newSharing(), faulty: map[string]error{}, seen: map[string]bool{},
+		permissions: newPermissions(), sharing: newSharing(), faulty: map[string]error{}, seen: map[string]bool{},
 		trees: map[runtimeschema.GroupVersionKind]*Node{}, lost: map[*guard][]error{},
 		overlays: map[runtimeschema.GroupVersionKind]*overlay{}, expressions: map[string]*expression{},
 	}

@@ -36,7 +36,6 @@ func TestC2_EntriesThatDifferHaveDifferentContent(t *testing.T) {
 		"unseen":                     change(func(g *guard) { g.unseen = []unseen{{overwrites: true}} }),
 		"with":                       change(func(g *guard) { g.with = fieldpath.Pattern{{Name: "b"}} }),
 		"with the root":              change(func(g *guard) { g.with = fieldpath.Pattern{} }),
-		"apart":                      change(func(g *guard) { g.entry.Apart = true }),
 		"power":                      change(func(g *guard) { g.entry.Powers = []Power{RunsCode} }),
 		"origin":                     change(func(g *guard) { g.from = []Origin{{FormAnnotation, "b"}} }),
 	} {

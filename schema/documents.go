@@ -119,9 +119,7 @@ type Entry struct {
 	v1alpha1.FieldPermission
 	// Role is the role of the node. Only the built-in catalogue may use it.
 	Role Role
-	// Apart means that of the verbs above the node only granular:* covers it. Only the built-in catalogue may use it.
-	Apart bool
-	// Why explains the power of a verb that stands apart. It is documentation only.
+	// Why explains the powers of the verb of a key. It is documentation only.
 	Why string
 	// Powers are the effects that the verb permits beyond its field. Only the built-in catalogue may use it.
 	Powers []Power

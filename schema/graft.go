@@ -152,7 +152,7 @@ func (o *grafted) into(n *Node, path fieldpath.Pattern, isRoot bool, held []*Per
 		out.permissions = nil
 	}
 	out.mapping = n.mapping.with(path[0].Name, o.into(n.mapping.Child(path[0].Name), path[1:], false, held))
-	out.unbarred, out.verbless, out.united = !out.mayBarBelow(), !out.hasVerbsBelow(), !out.mayStandApartBelow()
+	out.unbarred, out.verbless = !out.mayBarBelow(), !out.hasVerbsBelow()
 	return &out
 }
 

@@ -14,7 +14,25 @@ import (
 
 // permissions are the permissions of a compile, by the content of their entries. CEL programs are slow to compile and large, and hundreds
 // of definitions have the same entries.
-type permissions map[string]*Permission
+type permissions struct {
+	byContent map[string]*Permission
+	// barring are those that only bar, by the permission that also covers.
+	barring map[*Permission]*Permission
+}
+
+func newPermissions() permissions {
+	return permissions{map[string]*Permission{}, map[*Permission]*Permission{}}
+}
+
+// barsOnly returns the permission for a place where its verb does not cover.
+func (known permissions) barsOnly(p *Permission) *Permission {
+	if known.barring[p] == nil {
+		one := *p
+		one.barsOnly, one.effect = true, p.effect+" bars only"
+		known.barring[p] = &one
+	}
+	return known.barring[p]
+}
 
 // permission compiles one guard at a place. It returns nil if the guard has no verb, does not apply, or is faulty.
 func (b *builder) permission(g *guard, p place) *Permission {
@@ -43,14 +61,14 @@ func (b *builder) permission(g *guard, p place) *Permission {
 		g = g.bare()
 		e = g.entry
 	}
-	if known := b.permissions[g.says]; known != nil {
+	if known := b.permissions.byContent[g.says]; known != nil {
 		return known
 	}
-	out := &Permission{verb: verb, parameter: e.ParameterizedBy, treatment: e.ParameterTreatment, excluded: e.Excluded, makes: g.makes, bared: g.bared, unseen: g.unseen, with: g.with, apart: e.Apart, powers: e.Powers, origins: g.from, effect: g.effect}
+	out := &Permission{verb: verb, parameter: e.ParameterizedBy, treatment: e.ParameterTreatment, excluded: e.Excluded, makes: g.makes, bared: g.bared, unseen: g.unseen, with: g.with, powers: e.Powers, origins: g.from, effect: g.effect}
 	if !b.parameter(g, out) || !b.exclusion(g, out) {
 		return nil
 	}
-	b.permissions[g.says] = out
+	b.permissions.byContent[g.says] = out
 	return out
 }
 

@@ -23,7 +23,7 @@ func (j joining) join(nodes []*Node) *Node {
 		return known
 	}
 	out := *own
-	out.unbarred, out.verbless, out.united = false, false, false
+	out.unbarred, out.verbless = false, false
 	j[key] = &out
 	out.permissions, out.trees = permissionsOf(nodes)
 	for _, n := range nodes {
@@ -61,7 +61,7 @@ func (j joining) join(nodes []*Node) *Node {
 		mapping.folded = mapping.foldedNames()
 		out.mapping = &mapping
 	}
-	out.unbarred, out.verbless, out.united = !out.mayBarBelow(), !out.hasVerbsBelow(), !out.mayStandApartBelow()
+	out.unbarred, out.verbless = !out.mayBarBelow(), !out.hasVerbsBelow()
 	return &out
 }
 
@@ -126,11 +126,11 @@ func permissionsOf(nodes []*Node) (all []*Permission, trees [][]*Permission) {
 	return append(all, theirs...), trees
 }
 
-// says reports whether permissions already include everything that p adds: its verb, its barrier if it can be one, and that it stands
-// apart if it does.
+// says reports whether permissions already include everything that p demands: its verb, its barrier if it can be one, and that it covers nothing if it
+// only bars.
 func says(permissions []*Permission, p *Permission) bool {
 	return slices.ContainsFunc(permissions, func(q *Permission) bool {
-		return q == p || sameVerb(q, p) && (!p.MayBar() || q.excluded && q.with == nil) && (!p.apart || q.apart)
+		return q == p || sameVerb(q, p) && (!p.MayBar() || q.excluded && q.with == nil) && (!p.barsOnly || q.barsOnly)
 	})
 }
 
@@ -155,6 +155,6 @@ func sameGuards(a, b []*Permission) bool { return slices.EqualFunc(a, b, sameGua
 
 // sameGuard reports whether two permissions have the same effect. Two expressions are compared by identity only.
 func sameGuard(a, b *Permission) bool {
-	return a == b || sameVerb(a, b) && a.treatment == b.treatment && a.apart == b.apart && a.expression == nil && b.expression == nil &&
+	return a == b || sameVerb(a, b) && a.treatment == b.treatment && a.barsOnly == b.barsOnly && a.expression == nil && b.expression == nil &&
 		(a.excluded && b.excluded && slices.Equal(a.with, b.with) || !a.MayBar() && !b.MayBar())
 }

@@ -82,3 +82,12 @@ func (o *overlay) frees(name string) bool {
 	prefix, own := o.prefixOf(name), o.fields[name]
 	return prefix != nil && prefix.guard != nil && own.guard != nil && !own.guard.isIncluded() && !prefix.holdsBeside(own)
 }
+
+// claims returns the permissions of an overlay. The last one is its claim. Those of all keys and of the prefix, before it, only bar.
+func (b *builder) claims(o *overlay, p place) []*Permission {
+	out := b.compiled(append(slices.Clone(o.general), o.guard), p)
+	for i := range len(out) - 1 {
+		out[i] = b.permissions.barsOnly(out[i])
+	}
+	return out
+}

@@ -3,7 +3,6 @@ package schema
 import (
 	"bytes"
 	"iter"
-	"slices"
 	"strings"
 	"unicode"
 
@@ -52,8 +51,6 @@ type Node struct {
 	unbarred bool
 	// verbless means that no node below has a permission. The zero value means that one may.
 	verbless bool
-	// united means that no permission below the node stands apart. The zero value means that one may.
-	united bool
 	// powers are the powers of the fields below that the verbs of the node cover.
 	powers  []Power
 	written *Written
@@ -94,10 +91,10 @@ type Map struct {
 var unknown = newUnknown()
 
 // plain is the node of every scalar without permissions or other properties.
-var plain = &Node{scalar: true, unbarred: true, verbless: true, united: true}
+var plain = &Node{scalar: true, unbarred: true, verbless: true}
 
 func newUnknown() *Node {
-	n := &Node{scalar: true, unbarred: true, verbless: true, united: true}
+	n := &Node{scalar: true, unbarred: true, verbless: true}
 	n.list = &List{atomic: true, item: n}
 	n.mapping = &Map{value: n, folds: true}
 	return n
@@ -115,8 +112,8 @@ func (n *Node) Map() *Map { return n.mapping }
 // Default returns the declared default as JSON, nil if there is none. Callers must not change it.
 func (n *Node) Default() []byte { return n.fallback }
 
-// Permissions returns the permissions that guard the node, from general to specific. It is empty if the node has no verb of its own. It
-// has two if a path names one key of a map whose values have a verb as well. Permissions of other trees (Trees) come last, and those of
+// Permissions returns the permissions that guard the node, from general to specific. It is empty if the node has no verb of its own. If a
+// path names one key of a map whose values have a verb as well, that one comes first, and only bars (Permission.BarsOnly). Permissions of other trees (Trees) come last, and those of
 // Derived after them. Callers must not change the slice.
 func (n *Node) Permissions() []*Permission { return n.permissions }
 
@@ -136,13 +133,6 @@ func (n *Node) Derived() [][]*Permission { return n.derived }
 // MayBarWithin reports whether a permission below the node, without the node's own, can be a barrier. If so, a change of the whole must
 // be searched for barriers. UncoveredPermissionSets are not counted.
 func (n *Node) MayBarWithin() bool { return !n.unbarred }
-
-// MayStandApartWithin reports whether a permission below the node, without the node's own, stands apart. A verb that covers a change of
-// the whole does not cover the field of such a permission.
-func (n *Node) MayStandApartWithin() bool { return !n.united }
-
-// StandsApart reports whether a permission of the node itself stands apart.
-func (n *Node) StandsApart() bool { return slices.ContainsFunc(n.permissions, (*Permission).Apart) }
 
 // Emits returns the parameter name of the keys of this map or the value of this scalar, "" for none. Verbs at and below the node can use
 // it.

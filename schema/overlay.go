@@ -81,7 +81,7 @@ func newGuard(source string, rank Rank, e *Entry, from []Origin) *guard {
 func (g *guard) describe() {
 	var c content
 	e := g.entry
-	c.flags(e.Excluded, g.bared, g.makes, e.Apart, g.with != nil)
+	c.flags(e.Excluded, g.bared, g.makes, g.with != nil)
 	c.texts(e.Verb, e.ParameterizedBy, e.ParameterTreatment, e.ParameterExpression, e.ExcludedWhen, g.with.String())
 	c.list(g.also...)
 	c.list(stringsOf(e.Powers)...)

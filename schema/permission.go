@@ -32,9 +32,10 @@ type Permission struct {
 	makes  bool
 	unseen []unseen
 	// with is a field that a template must have for the barrier to hold there, nil for none.
-	with   fieldpath.Pattern
-	apart  bool
-	powers []Power
+	with fieldpath.Pattern
+	// barsOnly: see BarsOnly.
+	barsOnly bool
+	powers   []Power
 	// origins: see Origins. effect is the content of the permission without them.
 	origins []Origin
 	effect  string
@@ -178,9 +179,9 @@ func whereConditional(permissions []*Permission, become func(*Permission) *Permi
 	return out
 }
 
-// Apart reports whether the permission stands apart: of the verbs above its node only granular:* covers the node. Such a verb gives more
-// power than the verbs above it suggest.
-func (p *Permission) Apart() bool { return p.apart }
+// BarsOnly reports whether the permission is that of all keys of a map, or of a prefix, at a key that has a verb of its own. The own verb
+// stands in its place, so its verb does not cover the key. Its barrier holds for the key.
+func (p *Permission) BarsOnly() bool { return p.barsOnly }
 
 // Powers returns the effects that the verb permits beyond its field, in the order of AllPowers. Callers must not change the slice.
 func (p *Permission) Powers() []Power { return p.powers }

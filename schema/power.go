@@ -46,16 +46,18 @@ func (p Power) Sentence() string {
 	return ""
 }
 
-// powersBelow returns the powers of the fields below the node that a verb at the node covers, from the nodes directly below. Fields that
-// stand apart or are behind a barrier do not count.
+// powersBelow returns the powers of the fields below the node that a verb at the node covers, from the nodes directly below. Fields behind a
+// barrier do not count.
 func (n *Node) powersBelow() []Power {
 	var out []Power
 	children(n, func(_ fieldpath.Element, child *Node) {
 		for _, p := range child.permissions {
-			if p.apart || p.excluded {
+			if p.excluded {
 				return
 			}
-			out = append(out, p.powers...)
+			if !p.barsOnly {
+				out = append(out, p.powers...)
+			}
 		}
 		out = append(out, child.powers...)
 	})

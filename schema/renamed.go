@@ -127,7 +127,7 @@ func chainOf(n *Node, at fieldpath.Pattern) string {
 			break
 		}
 		for _, p := range n.permissions {
-			fmt.Fprintf(&b, "%s %q %v;", p.Describe(), p.expressionText, p.apart)
+			fmt.Fprintf(&b, "%s %q %v;", p.Describe(), p.expressionText, p.barsOnly)
 		}
 	}
 	return b.String()

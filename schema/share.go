@@ -90,12 +90,7 @@ func (s *sharing) close(members []*Node) {
 	for _, n := range nodes {
 		s.adopt(n)
 		// Members of a cycle are below each other, so a barrier below one is below all.
-		n.unbarred, n.verbless, n.united, n.makesPods = true, true, true, false
-	}
-	if slices.ContainsFunc(nodes, (*Node).mayStandApartBelow) {
-		for _, n := range nodes {
-			n.united = false
-		}
+		n.unbarred, n.verbless, n.makesPods = true, true, false
 	}
 	if slices.ContainsFunc(nodes, (*Node).hasVerbsBelow) {
 		for _, n := range nodes {
@@ -284,9 +279,4 @@ func (n *Node) mayBar() bool {
 // mayMakePods computes makesPods from the node itself and the nodes directly below.
 func (n *Node) mayMakePods() bool {
 	return n.pod != NoPod || hasChild(n, func(child *Node) bool { return child.makesPods })
-}
-
-// mayStandApartBelow computes MayStandApartWithin from the nodes directly below.
-func (n *Node) mayStandApartBelow() bool {
-	return hasChild(n, func(child *Node) bool { return child.MayStandApartWithin() || child.StandsApart() })
 }

@@ -14,6 +14,7 @@ import metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 // +kubebuilder:printcolumn:name="Enforced",type=string,JSONPath=`.status.conditions[?(@.type=="Enforced")].status`
 // +kubebuilder:printcolumn:name="Age",type=date,JSONPath=`.metadata.creationTimestamp`
 // +kubebuilder:printcolumn:name="Description",type=string,priority=1,JSONPath=`.spec.description`
+// +kubebuilder:printcolumn:name="Message",type=string,priority=1,JSONPath=`.status.conditions[?(@.type=="Enforced")].message`
 // +kubebuilder:validation:XValidation:rule="self.metadata.name.size() <= 63",message="the name is longer than 63 characters: shorten it, because it is part of the id of the condition"
 type ConditionalPolicy struct {
 	metav1.TypeMeta   `json:",inline"`

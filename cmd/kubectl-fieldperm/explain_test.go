@@ -21,7 +21,7 @@ var explainCases = []struct{ name, args, formats string }{
 	{"one_level", "deployments.v1.apps.spec.strategy --offline", "text json"},
 	{"items_of_a_list", "pods.spec.volumes --offline", "text"},
 	{"key_of_a_map", `ns.metadata.labels["pod-security.kubernetes.io/enforce"] --offline`, "text"},
-	{"apart", `cm.metadata.annotations["applyset.kubernetes.io/x"] --offline`, "text json"},
+	{"key_with_its_own_verb", `cm.metadata.annotations["applyset.kubernetes.io/x"] --offline`, "text json"},
 	{"part_of_an_atomic_value", "cm.metadata.ownerReferences.blockOwnerDeletion --offline", "text json"},
 	{"old_version", "horizontalpodautoscalers --api-version autoscaling/v1 --offline", "text"},
 	{"type_that_contains_itself", "crd.spec.versions.schema.openAPIV3Schema --offline", "text"},

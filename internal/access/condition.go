@@ -87,7 +87,7 @@ func (c Condition) key() string {
 func unlost(losses []fieldtree.Loss) ([]Condition, bool) {
 	var out []Condition
 	for _, l := range losses {
-		if l.Apart || len(l.When) == 0 && l.One == "" {
+		if len(l.When) == 0 && l.One == "" {
 			return nil, false
 		}
 		c := Condition{Form: NoBarrier, Source: l.By}

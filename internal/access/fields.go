@@ -88,7 +88,7 @@ func (c *Cluster) signature(f *field) string {
 			}
 			out.WriteString("\x02" + l.Verb + strconv.FormatBool(l.OfOne))
 			for _, loss := range l.Lost {
-				out.WriteString("\x03" + loss.By + "\x04" + loss.Set + "\x04" + loss.One + "\x04" + strconv.FormatBool(loss.Apart) + strings.Join(loss.When, "\x05"))
+				out.WriteString("\x03" + loss.By + "\x04" + loss.Set + "\x04" + loss.One + "\x04" + strings.Join(loss.When, "\x05"))
 			}
 		}
 	}

@@ -190,7 +190,7 @@ func (j *Judge) counts(p *fieldtree.Place, links []fieldtree.Link, at int) (Cert
 	var why []string
 	for _, loss := range l.Lost {
 		switch {
-		case loss.Apart, !j.OnFloor && len(loss.When) == 0 && loss.One == "":
+		case !j.OnFloor && len(loss.When) == 0 && loss.One == "":
 			return Never, nil
 		case loss.Set == "" && len(loss.When) == 0 && loss.One == "":
 			why = append(why, loss.By+" is a barrier unless the write is on the floor")
@@ -243,7 +243,7 @@ func setName(source string) string {
 
 // isBarred reports whether a chain has a barrier that always holds.
 func isBarred(links []fieldtree.Link) bool {
-	return slices.ContainsFunc(links[0].Lost, func(l fieldtree.Loss) bool { return !l.Apart && len(l.When) == 0 && l.One == "" })
+	return slices.ContainsFunc(links[0].Lost, func(l fieldtree.Loss) bool { return len(l.When) == 0 && l.One == "" })
 }
 
 // needsOf returns the verbs that cover a place, from specific to general. granular means that granular verbs count, if no barrier is at the place.

@@ -124,9 +124,9 @@ func hasVerbs(n *fieldtree.Node) bool {
 // isSpecial reports whether a verb of the place takes it out of what is above.
 func isSpecial(p *fieldtree.Place, elsewhere []schema.SetVerb) bool {
 	special := func(v *fieldtree.Verb) bool {
-		return v.Bars() || v.Apart || len(p.SetsOn(v)) > 0 || slices.ContainsFunc(elsewhere, func(s schema.SetVerb) bool { return isOn(s, v) })
+		return v.Bars() || len(p.SetsOn(v)) > 0 || slices.ContainsFunc(elsewhere, func(s schema.SetVerb) bool { return isOn(s, v) })
 	}
-	if slices.ContainsFunc(p.Node().Verbs, special) {
+	if len(p.Node().Barring) > 0 || slices.ContainsFunc(p.Node().Verbs, special) {
 		return true
 	}
 	return slices.ContainsFunc(slices.Concat(p.Node().Trees, p.Node().Derived), func(tree []*fieldtree.Verb) bool { return slices.ContainsFunc(tree, special) })

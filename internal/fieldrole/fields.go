@@ -207,7 +207,7 @@ func (w *way) find(i int, o Options) (*Field, error) {
 
 // isBarred reports whether a barrier may take the place out of the generic permission.
 func isBarred(chain []fieldtree.Link) bool {
-	return slices.ContainsFunc(chain[0].Lost, func(loss fieldtree.Loss) bool { return !loss.Apart })
+	return len(chain[0].Lost) > 0
 }
 
 // charged returns the place that a change of a field changes as a whole, nil if the field changes alone: the first atomic value on the way, or
@@ -281,9 +281,7 @@ func (w *way) singledOut(text string) []string {
 	for _, c := range p.Node().Children {
 		if !c.Any && c.Name != prefix && strings.HasPrefix(c.Name, prefix) {
 			for _, v := range c.Verbs {
-				if v.Apart || v.Bars() {
-					out = append(out, fmt.Sprintf("the key %s needs %s", c.Name, v.Text))
-				}
+				out = append(out, fmt.Sprintf("the key %s needs %s", c.Name, v.Text))
 			}
 		}
 	}

@@ -144,7 +144,6 @@ spec: {kind: Pod, permissions: [
 		below + "spec.hostNetwork: needs granular:example.com/host", below + `metadata.labels["example.com/"]: needs granular:example.com/label`,
 		below + "spec.containers[*].image, .spec.template.spec.initContainers[*].image: needs granular:example.com/image",
 		below + "spec.hostPID: needs granular:example.com/pid", below + "spec.volumes: needs granular:volumes",
-		below + `metadata.annotations["container.apparmor.security.beta.kubernetes.io/"]: needs granular:confinement`,
 	} {
 		if !strings.Contains(without, want) {
 			t.Errorf("%q is not in the comments:\n%s", want, without)

@@ -120,7 +120,9 @@ func (b *builder) trees(n *schema.Node, trees [][]*schema.Permission) [][]*Verb 
 	for _, tree := range trees {
 		var verbs []*Verb
 		for _, p := range tree {
-			verbs = append(verbs, b.verb(n, p))
+			if !p.BarsOnly() {
+				verbs = append(verbs, b.verb(n, p))
+			}
 		}
 		out = append(out, verbs)
 	}
@@ -149,7 +151,11 @@ func (b *builder) node(n *schema.Node, of schema.Type) *Node {
 	}
 	b.nodes[from], b.open[out] = out, true
 	for _, p := range n.Permissions() {
-		out.Verbs = append(out.Verbs, b.verb(n, p))
+		if p.BarsOnly() {
+			out.Barring = append(out.Barring, b.verb(n, p))
+		} else {
+			out.Verbs = append(out.Verbs, b.verb(n, p))
+		}
 	}
 	if !b.isOne {
 		out.Trees, out.Forks, out.Derived = b.trees(n, n.Trees()), n.Forks(), b.trees(n, n.Derived())
@@ -227,7 +233,7 @@ func (b *builder) verb(n *schema.Node, p *schema.Permission) *Verb {
 	}
 	out := &Verb{
 		Text: p.Describe(), Base: p.Base(), Parameter: p.ParameterName(), Expression: p.Expression(), TakesPrefix: p.TakesPrefix(),
-		Excluded: p.Excluded(), ExcludedWhen: p.ExcludedWhen(), Apart: p.Apart(), Powers: powers, Origins: p.Origins(), permission: p,
+		Excluded: p.Excluded(), ExcludedWhen: p.ExcludedWhen(), Powers: powers, Origins: p.Origins(), permission: p,
 	}
 	b.verbs[key] = out
 	return out

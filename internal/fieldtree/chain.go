@@ -25,13 +25,11 @@ type Link struct {
 // Counts reports whether the verb covers the place: always, or under a condition.
 func (l *Link) Counts() bool { return !slices.ContainsFunc(l.Lost, Loss.always) }
 
-// Loss is a reason why a more general verb does not cover a place: a barrier, or a verb that stands apart.
+// Loss is a reason why a more general verb does not cover a place: a barrier.
 type Loss struct {
-	// By is the verb below.
+	// By is the verb of the barrier.
 	By   string
 	Path fieldpath.Pattern
-	// Apart means that By stands apart. Otherwise it is a barrier.
-	Apart bool
 	// When are the conditions under which the barrier holds, in CEL. Of the conditions on values each alone is enough; of those of a set
 	// all must be true. There are none if it always holds.
 	When []string
@@ -73,7 +71,7 @@ func (p *Place) Chains() [][]Link {
 }
 
 // Charges returns the chains that a change of the place needs: its own, or inside of an atomic value those of the whole, and besides them its own
-// where a barrier or a verb that stands apart takes it out of a verb above (D4).
+// where a barrier takes it out of a verb above (D4).
 func (p *Place) Charges() [][]Link {
 	whole := p.Whole()
 	if whole == nil {
@@ -97,6 +95,9 @@ func (p *Place) chain(tree int) []Link {
 		verbs := n.Verbs
 		if n.Trees != nil {
 			verbs = n.Trees[min(tree, len(n.Trees)-1)]
+		}
+		for _, v := range n.Barring {
+			p.bar(links, v, p.Path[:i:i])
 		}
 		for _, v := range verbs {
 			links = p.extend(links, v, p.Path[:i:i])
@@ -122,48 +123,49 @@ func (p *Place) ended() [][]Link {
 
 // extend adds a verb to a chain, as the walk through two objects does.
 func (p *Place) extend(links []Link, v *Verb, at fieldpath.Pattern) []Link {
-	lose := func(from int, loss Loss) {
-		loss.Path = at
-		for i := from; i < len(links); i++ {
-			links[i].Lost = append(links[i].Lost, loss)
-		}
-	}
-	if v.Apart {
-		// The generic permission and granular:* count.
-		lose(min(2, len(links)), Loss{By: v.Text, Apart: true})
-	}
-	if v.Bars() {
-		lose(0, Loss{By: v.Text, When: v.ExcludedWhen})
-	}
-	var ofOne []*SetBarrier
+	ofOne := p.bar(links, v, at)
+	links = append(links, Link{Verb: v.Base.String(), Of: v, Path: at})
 	one, isKnown := p.parameterized(v)
-	for _, b := range p.setsOn(v, p.statusPath(at)) {
-		if !b.Denies() {
-			continue
-		}
-		if _, isOne := b.Verb.Parameter(); isOne {
-			ofOne = append(ofOne, b)
-			continue
-		}
-		lose(0, Loss{By: b.Verb.String(), When: b.When(), Set: b.Source})
-	}
-	base := v.Base.String()
-	links = append(links, Link{Verb: base, Of: v, Path: at})
 	if v.Parameter == "" || isKnown && one.IsZero() {
 		return links
 	}
-	for _, b := range ofOne {
-		loss := Loss{By: b.Verb.String(), When: b.When(), Set: b.Source}
-		if !isKnown {
-			loss.One, _ = b.Verb.Parameter()
-		}
-		lose(0, loss)
-	}
+	lose(links[len(links)-1:], ofOne...)
 	text := v.Text
 	if isKnown {
 		text = one.String()
 	}
 	return append(links, Link{Verb: text, Of: v, Path: at, OfOne: true, Unbound: !isKnown})
+}
+
+// bar takes the place out of the verbs of a chain where a verb is a barrier. It returns the losses by barriers for one value of the parameter, which
+// take it out of the verb without a parameter too.
+func (p *Place) bar(links []Link, v *Verb, at fieldpath.Pattern) (ofOne []Loss) {
+	if v.Bars() {
+		lose(links, Loss{By: v.Text, Path: at, When: v.ExcludedWhen})
+	}
+	one, isKnown := p.parameterized(v)
+	for _, b := range p.setsOn(v, p.statusPath(at)) {
+		if !b.Denies() {
+			continue
+		}
+		loss := Loss{By: b.Verb.String(), Path: at, When: b.When(), Set: b.Source}
+		if parameter, isOne := b.Verb.Parameter(); isOne && v.Parameter != "" && !(isKnown && one.IsZero()) {
+			if !isKnown {
+				loss.One = parameter
+			}
+			ofOne = append(ofOne, loss)
+		} else if isOne {
+			continue
+		}
+		lose(links, loss)
+	}
+	return ofOne
+}
+
+func lose(links []Link, losses ...Loss) {
+	for i := range links {
+		links[i].Lost = append(links[i].Lost, losses...)
+	}
 }
 
 // statusPath returns the path of a node on the way. A barrier on the status alone that is at the root holds in the status.

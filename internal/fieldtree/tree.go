@@ -39,6 +39,8 @@ type Node struct {
 	Role schema.Role
 	// Verbs are the verbs of the place itself, from general to specific; none if only verbs above cover it.
 	Verbs []*Verb
+	// Barring are the verbs of all keys and of a prefix, at a key with a verb of its own. They do not cover it, but their barriers hold.
+	Barring []*Verb
 	// Trees are the verbs by tree, if a field of the kind becomes a part of other objects; see schema.Node.Trees.
 	Trees [][]*Verb
 	// Forks means that the other trees begin with the chain above the node; see schema.Node.Forks.
@@ -73,8 +75,6 @@ type Verb struct {
 	// Excluded means that the verb is a barrier for all values. Otherwise it is one if any of ExcludedWhen is true.
 	Excluded     bool
 	ExcludedWhen []string
-	// Apart means that of the verbs above only granular:* and the generic permission cover the place.
-	Apart bool
 	// Powers are the effects that the verb has here beyond the field, including those of all fields below that it covers.
 	Powers []schema.Power
 	// Origins are the sources of the verb; none for the root's.

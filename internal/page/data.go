@@ -39,7 +39,6 @@ type verbData struct {
 	Expression string   `json:"expression,omitempty"`
 	Excluded   bool     `json:"excluded,omitempty"`
 	When       []string `json:"when,omitempty"`
-	Apart      bool     `json:"apart,omitempty"`
 	Powers     []int    `json:"powers,omitempty"`
 	Origins    []int    `json:"origins,omitempty"`
 }
@@ -55,10 +54,12 @@ type setData struct {
 
 // nodeData is a place. Fields alternates the index of a name and the index of a node; the name of any item or value is -1.
 type nodeData struct {
-	Type  int     `json:"t"`
-	Role  string  `json:"r,omitempty"`
-	Verbs []int   `json:"v,omitempty"`
-	Trees [][]int `json:"trees,omitempty"`
+	Type  int    `json:"t"`
+	Role  string `json:"r,omitempty"`
+	Verbs []int  `json:"v,omitempty"`
+	// Barring is that of fieldtree.Node.
+	Barring []int   `json:"barring,omitempty"`
+	Trees   [][]int `json:"trees,omitempty"`
 	// Forks and Derived are those of fieldtree.Node.
 	Forks   bool    `json:"forks,omitempty"`
 	Derived [][]int `json:"derived,omitempty"`
@@ -139,7 +140,7 @@ func (e *encoder) node(n *fieldtree.Node) int {
 	i := len(e.Nodes)
 	e.nodes[n] = i
 	e.Nodes = append(e.Nodes, nodeData{})
-	out := nodeData{Type: e.text(n.Type), Role: string(n.Role), Verbs: e.list(n.Verbs), Forks: n.Forks}
+	out := nodeData{Type: e.text(n.Type), Role: string(n.Role), Verbs: e.list(n.Verbs), Barring: e.list(n.Barring), Forks: n.Forks}
 	for _, tree := range n.Trees {
 		out.Trees = append(out.Trees, append([]int{}, e.list(tree)...))
 	}
@@ -169,7 +170,7 @@ func (e *encoder) verb(v *fieldtree.Verb) int {
 	if i, known := e.verbs[v]; known {
 		return i
 	}
-	out := verbData{Text: v.Text, Parameter: v.Parameter, Expression: v.Expression, Excluded: v.Excluded, When: v.ExcludedWhen, Apart: v.Apart}
+	out := verbData{Text: v.Text, Parameter: v.Parameter, Expression: v.Expression, Excluded: v.Excluded, When: v.ExcludedWhen}
 	if v.Parameter != "" {
 		out.Base = v.Base.String()
 	}

@@ -52,12 +52,11 @@ type linkEntry struct {
 
 // lossEntry is a reason why a verb does not cover the field.
 type lossEntry struct {
-	By    string   `json:"by"`
-	At    string   `json:"at"`
-	Apart bool     `json:"apart,omitempty"`
-	When  []string `json:"when,omitempty"`
-	Set   string   `json:"set,omitempty"`
-	For   string   `json:"for,omitempty"`
+	By   string   `json:"by"`
+	At   string   `json:"at"`
+	When []string `json:"when,omitempty"`
+	Set  string   `json:"set,omitempty"`
+	For  string   `json:"for,omitempty"`
 }
 
 type originEntry struct {
@@ -71,7 +70,6 @@ type verbEntry struct {
 	Parameter  string         `json:"parameter,omitempty"`
 	Expression string         `json:"expression,omitempty"`
 	Barriers   []barrierEntry `json:"barriers,omitempty"`
-	Apart      bool           `json:"apart,omitempty"`
 	Powers     []schema.Power `json:"powers,omitempty"`
 	Sources    []originEntry  `json:"sources,omitempty"`
 }
@@ -153,7 +151,7 @@ func newLinkEntry(l *fieldtree.Link, places map[string][]string) linkEntry {
 		out.OfOne = l.Of.Parameter
 	}
 	for _, loss := range l.Lost {
-		out.Lost = append(out.Lost, lossEntry{loss.By, loss.Path.String(), loss.Apart, loss.When, loss.Set, loss.One})
+		out.Lost = append(out.Lost, lossEntry{loss.By, loss.Path.String(), loss.When, loss.Set, loss.One})
 	}
 	return out
 }
@@ -169,7 +167,7 @@ func originEntries(v *fieldtree.Verb) []originEntry {
 func verbEntries(p *fieldtree.Place) []verbEntry {
 	out := []verbEntry{}
 	for _, v := range p.Node().Verbs {
-		entry := verbEntry{Verb: v.Text, Parameter: v.Parameter, Expression: v.Expression, Apart: v.Apart, Powers: v.Powers, Sources: originEntries(v)}
+		entry := verbEntry{Verb: v.Text, Parameter: v.Parameter, Expression: v.Expression, Powers: v.Powers, Sources: originEntries(v)}
 		if v.Bars() {
 			entry.Barriers = append(entry.Barriers, barrierEntry{When: v.ExcludedWhen})
 		}

@@ -20,7 +20,6 @@ func (p paint) with(code, mark, words string) string {
 func (p paint) title(words string) string   { return p.with("1", "", words) }
 func (p paint) faint(words string) string   { return p.with("2", "", words) }
 func (p paint) barrier(words string) string { return p.with("31", "■ ", words) }
-func (p paint) apart(words string) string   { return p.with("35", "◆ ", words) }
 func (p paint) power(words string) string   { return p.with("33", "", words) }
 
 // cell is a part of a row: its text, which has a width, and the text with colours.

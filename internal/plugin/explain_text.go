@@ -140,9 +140,6 @@ func (t *text) covers(l *fieldtree.Link) string {
 }
 
 func lossText(l fieldtree.Loss) string {
-	if l.Apart {
-		return "not this field: " + l.By + " stands apart"
-	}
 	words := "not this field: " + l.By + " is a barrier"
 	if l.Set != "" {
 		words += " of " + setText(l.Set)
@@ -346,9 +343,6 @@ func (t *text) verbRow(p *fieldtree.Place, v *fieldtree.Verb) []cell {
 			words += ", in the status"
 		}
 		marks = append(marks, t.paint.barrier(printable.Text(words)))
-	}
-	if v.Apart {
-		marks = append(marks, t.paint.apart("apart"))
 	}
 	if len(v.Powers) > 0 {
 		names := make([]string, len(v.Powers))

@@ -42,8 +42,6 @@ type verbEntry struct {
 	// Uncovered means that no verb above this one covers these paths, and that the generic permission does not either, be it for
 	// some values only. UncoveredPermissionSets are not included, because they depend on the request.
 	Uncovered bool `json:"uncovered"`
-	// Apart means that the verbs above do not cover these paths, except granular:* and the generic permission.
-	Apart bool `json:"apart,omitempty"`
 	// Powers are the powers that the verb gives beyond its fields, including those of all verbs that it covers.
 	Powers []schema.Power `json:"powers,omitempty"`
 	// Paths are sorted patterns; "" is the whole object.
@@ -71,14 +69,16 @@ func verbsOf(k *schema.Kind) (listed []verbEntry, whole bool) {
 	type key struct {
 		verb, parameter string
 		uncovered       bool
-		apart           bool
 		powers          string
 	}
 	powers := map[key][]schema.Power{}
 	paths := map[key][]string{}
 	whole = k.Guarded(maxPlaces, func(p fieldpath.Pattern, n *schema.Node) {
 		for _, guard := range n.Permissions() {
-			at := key{guard.Describe(), guard.ParameterName(), guard.MayBar(), guard.Apart(), fmt.Sprint(n.Worth(guard))}
+			if guard.BarsOnly() {
+				continue
+			}
+			at := key{guard.Describe(), guard.ParameterName(), guard.MayBar(), fmt.Sprint(n.Worth(guard))}
 			powers[at] = n.Worth(guard)
 			paths[at] = append(paths[at], p.String())
 		}
@@ -86,7 +86,7 @@ func verbsOf(k *schema.Kind) (listed []verbEntry, whole bool) {
 	listed = make([]verbEntry, 0, len(paths))
 	for at, list := range paths {
 		slices.Sort(list)
-		listed = append(listed, verbEntry{Verb: at.verb, Parameter: at.parameter, Uncovered: at.uncovered, Apart: at.apart, Powers: powers[at], Paths: slices.Compact(list)})
+		listed = append(listed, verbEntry{Verb: at.verb, Parameter: at.parameter, Uncovered: at.uncovered, Powers: powers[at], Paths: slices.Compact(list)})
 	}
 	slices.SortFunc(listed, func(a, b verbEntry) int {
 		return cmp.Or(cmp.Compare(a.Verb, b.Verb), cmp.Compare(a.Paths[0], b.Paths[0]))

@@ -159,7 +159,7 @@ func (w *Writer) write(ctx context.Context, object *unstructured.Unstructured, s
 func (w *Writer) enforced(state *sources.ObjectState) Enforcement {
 	switch {
 	case len(state.Faults) > 0:
-		return Enforcement{Status: metav1.ConditionFalse, Reason: v1alpha1.ReasonFaulty, Message: "it is not in force as it is: correct what the condition Compiled says"}
+		return Enforcement{Status: metav1.ConditionFalse, Reason: v1alpha1.ReasonFaulty, Message: "not in force: " + message(state.Faults)}
 	case state.Kind == v1alpha1.ConditionalPolicyKind:
 		return w.config.Enforced(state)
 	case !state.Bars():

@@ -215,7 +215,7 @@ func TestC2_FaultyAndEmptySetsAreNotEnforced(t *testing.T) {
 	b.state.Faults = []error{errors.New("no such verb")}
 	b.write(t, w, 2)
 	expect(t, b.shows(t, "Compiled"), "False/Faulty/no such verb")
-	expect(t, b.shows(t, "Enforced"), "False/Faulty/it is not in force as it is: correct what the condition Compiled says")
+	expect(t, b.shows(t, "Enforced"), "False/Faulty/not in force: no such verb")
 	// Both stay False even if another replica may know more.
 	b.enforced.Unproven = true
 	b.write(t, w, 2)

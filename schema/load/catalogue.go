@@ -57,7 +57,6 @@ type catalogueEntry struct {
 	Role                     schema.Role    `json:"role"`
 	Optional                 bool           `json:"optional"`
 	Bare                     bool           `json:"bare"`
-	Apart                    bool           `json:"apart"`
 	Why                      string         `json:"why"`
 	Powers                   []schema.Power `json:"powers"`
 	Pod                      schema.PodPart `json:"pod"`
@@ -65,7 +64,7 @@ type catalogueEntry struct {
 
 // alone reports whether the entry only includes a fragment.
 func (e *catalogueEntry) alone() bool {
-	return e.Role == schema.RoleNone && !e.Apart && e.Why == "" && len(e.Powers) == 0 && e.Pod == schema.NoPod &&
+	return e.Role == schema.RoleNone && e.Why == "" && len(e.Powers) == 0 && e.Pod == schema.NoPod &&
 		e.FieldPermission == v1alpha1.FieldPermission{Path: e.Path, Include: e.Include}
 }
 
@@ -218,18 +217,15 @@ func (r *catalogueReader) expand(source, at, path string, as inclusion, list []c
 					r.errs = append(r.errs, fault(source, place+"/powers", "power %q is unknown: use one of %q", p, schema.AllPowers()))
 				}
 			}
-			if e.Verb != "" && e.Apart != (e.Why != "") {
-				r.errs = append(r.errs, fault(source, place, "apart and why belong together: say why the verbs above do not count, or that they do not"))
-			}
 			if e.Pod != schema.NoPod && e.Pod != schema.PodSpec && e.Pod != schema.PodMetadata {
 				r.errs = append(r.errs, fault(source, place+"/pod", "part %q of a Pod is unknown: use spec or metadata", e.Pod))
 			}
-			if e.Verb == "" && (e.Apart || e.Why != "" || len(e.Powers) > 0) {
-				r.errs = append(r.errs, fault(source, place, "has no verb to stand apart or to have powers: add a verb"))
+			if e.Verb == "" && (e.Why != "" || len(e.Powers) > 0) {
+				r.errs = append(r.errs, fault(source, place, "has no verb to have powers: add a verb"))
 			}
 			out = append(out, schema.Entry{
 				FieldPermission: e.FieldPermission, Role: e.Role, Optional: as.of(&e).optional, Bare: as.of(&e).bare, Pointer: place,
-				Apart: e.Apart, Why: e.Why, Powers: e.Powers, Pod: e.Pod,
+				Why: e.Why, Powers: e.Powers, Pod: e.Pod,
 			})
 			continue
 		}

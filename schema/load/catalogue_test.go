@@ -71,9 +71,7 @@ func TestCatalogue_Refuses(t *testing.T) {
 		"unknown role":      {map[string]string{"a.yaml": kind + "{path: .a, role: server}\n"}, "catalogue/a.yaml#K:/kinds/0/permissions/0/role: ", `role "server"`},
 		"unknown power":     {map[string]string{"a.yaml": kind + "{path: .a, verb: a, powers: [flies]}\n"}, "catalogue/a.yaml#K:/kinds/0/permissions/0/powers: ", `power "flies" is unknown`},
 		"powers of no verb": {map[string]string{"a.yaml": kind + "{path: .a, role: identity, powers: [deletes]}\n"}, "catalogue/a.yaml#K:/kinds/0/permissions/0: ", "add a verb"},
-		"apart of no verb":  {map[string]string{"a.yaml": kind + "{path: .a, role: identity, apart: true}\n"}, "catalogue/a.yaml#K:/kinds/0/permissions/0: ", "add a verb"},
-		"apart, no reason":  {map[string]string{"a.yaml": kind + "{path: .a, verb: a, apart: true}\n"}, "catalogue/a.yaml#K:/kinds/0/permissions/0: ", "say why"},
-		"reason, not apart": {map[string]string{"a.yaml": kind + "{path: .a, verb: a, why: it does}\n"}, "catalogue/a.yaml#K:/kinds/0/permissions/0: ", "say why"},
+		"why of no verb":    {map[string]string{"a.yaml": kind + "{path: .a, role: identity, why: it does}\n"}, "catalogue/a.yaml#K:/kinds/0/permissions/0: ", "add a verb"},
 		"kind twice":        {map[string]string{"a.yaml": kind + "{path: .a, verb: a}\n", "b.yaml": "kinds: [{group: g, kind: K, versions: [v1]}]\n"}, "catalogue/b.yaml:/kinds/0: ", "stands twice"},
 		"half of all kinds": {map[string]string{"a.yaml": "kinds: [{group: g, kind: '*'}]\n"}, "catalogue/a.yaml#*:/kinds/0: ", "name one kind"},
 	} {

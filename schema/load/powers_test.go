@@ -29,17 +29,11 @@ func builtInKinds(t *testing.T) []*schema.Kind {
 	return compiled.Kinds()
 }
 
-// TestC7_AKeyWithAPowerOfItsOwnStandsApart: a key of labels or annotations may have a power that the other keys of its prefix do not
-// have. No verb of the prefix, of all labels or of the metadata covers it.
-func TestC7_AKeyWithAPowerOfItsOwnStandsApart(t *testing.T) {
+// TestC1_AKeyWithAPowerOfItsOwnHasItsOwnVerb: a key of labels or annotations may have a power that the other keys of its prefix do not
+// have. The verb of the prefix does not cover it.
+func TestC1_AKeyWithAPowerOfItsOwnHasItsOwnVerb(t *testing.T) {
 	keys := 0
 	for _, k := range builtInKinds(t) {
-		of := map[string][]schema.Power{}
-		k.Walk(func(p fieldpath.Pattern, n *schema.Node) {
-			if path := p.String(); strings.HasSuffix(path, "labels[*]") || strings.HasSuffix(path, "annotations[*]") {
-				of[strings.TrimSuffix(path, "[*]")] = n.Permissions()[0].Powers()
-			}
-		})
 		k.Walk(func(p fieldpath.Pattern, n *schema.Node) {
 			path := p.String()
 			at := strings.Index(path, `s["`)
@@ -48,9 +42,9 @@ func TestC7_AKeyWithAPowerOfItsOwnStandsApart(t *testing.T) {
 			}
 			keys++
 			own := n.Permissions()[len(n.Permissions())-1]
-			for _, power := range own.Powers() {
-				if !slices.Contains(of[path[:at+1]], power) && !own.Apart() && !own.MayBar() {
-					t.Errorf("%s %s: %s %s and is covered by the verb of its prefix: add apart", k.GroupVersionKind, path, own.Base(), power)
+			for _, p := range n.Permissions() {
+				if p.BarsOnly() != (p != own) {
+					t.Errorf("%s %s: %s covers the key beside %s", k.GroupVersionKind, path, p.Base(), own.Base())
 				}
 			}
 		})
@@ -60,9 +54,9 @@ func TestC7_AKeyWithAPowerOfItsOwnStandsApart(t *testing.T) {
 	}
 }
 
-// TestC7_KeysThatComponentsActOn: kube-apiserver, controllers, the scheduler, kubelet, kube-proxy and kubectl act on these labels and
+// TestC1_KeysThatComponentsActOn: kube-apiserver, controllers, the scheduler, kubelet, kube-proxy and kubectl act on these labels and
 // annotations. They were found in the source of Kubernetes 1.37.1.
-func TestC7_KeysThatComponentsActOn(t *testing.T) {
+func TestC1_KeysThatComponentsActOn(t *testing.T) {
 	const label, annotation = `.metadata.labels["`, `.metadata.annotations["`
 	kinds := map[string]*schema.Kind{}
 	for _, k := range builtInKinds(t) {
@@ -121,14 +115,14 @@ func TestC7_KeysThatComponentsActOn(t *testing.T) {
 		n = n.Map().Child(key)
 		permissions := n.Permissions()
 		own := permissions[len(permissions)-1]
-		if own.Base().String() != "granular:"+test.verb || !own.Apart() || !slices.Equal(n.Worth(own), test.powers) {
-			t.Errorf("%s %s: %s, apart %v, powers %v; want granular:%s, apart, %v", test.kind, test.path, own.Base(), own.Apart(), n.Worth(own), test.verb, test.powers)
+		if own.Base().String() != "granular:"+test.verb || own.BarsOnly() || !slices.Equal(n.Worth(own), test.powers) {
+			t.Errorf("%s %s: %s, powers %v; want granular:%s, %v", test.kind, test.path, own.Base(), n.Worth(own), test.verb, test.powers)
 		}
 	}
 }
 
-// TestPowers_AVerbIsWorthTheFieldsThatItCovers: a more general verb has the powers of the verbs below it, except for those that stand apart or are
-// behind a barrier.
+// TestPowers_AVerbIsWorthTheFieldsThatItCovers: a more general verb has the powers of the verbs below it, except for those behind a
+// barrier.
 func TestPowers_AVerbIsWorthTheFieldsThatItCovers(t *testing.T) {
 	worth := map[string][]schema.Power{}
 	for _, k := range builtInKinds(t) {
@@ -140,13 +134,13 @@ func TestPowers_AVerbIsWorthTheFieldsThatItCovers(t *testing.T) {
 	}
 	all := []schema.Power{schema.RunsCode, schema.ReadsSecrets, schema.Escalates, schema.DisablesProtection, schema.Deletes, schema.RedirectsTraffic, schema.PlacesPods}
 	for place, want := range map[string][]schema.Power{
-		"ConfigMap. .metadata":                                                 {schema.Deletes}, // finalizers and owners
-		"ConfigMap. .metadata.annotations":                                     nil,              // last-applied-configuration stands apart
+		"ConfigMap. .metadata":                                                 {schema.Escalates, schema.Deletes},
+		"ConfigMap. .metadata.annotations":                                     {schema.Escalates, schema.Deletes},
 		"Pod. .metadata.labels":                                                {schema.DisablesProtection, schema.Deletes, schema.RedirectsTraffic},
-		"Namespace. .metadata.labels":                                          {schema.Escalates, schema.DisablesProtection, schema.RedirectsTraffic},
+		"Namespace. .metadata.labels":                                          {schema.Escalates, schema.DisablesProtection, schema.Deletes, schema.RedirectsTraffic},
 		"Deployment.apps .spec":                                                all,
 		"Deployment.apps .spec.template.spec.containers[*].image":              {schema.RunsCode},
-		"CustomResourceDefinition.apiextensions.k8s.io .metadata.annotations":  nil, // the verbs of the kind are behind a barrier
+		"CustomResourceDefinition.apiextensions.k8s.io .metadata.annotations":  {schema.Escalates, schema.Deletes},
 		"Node. .status":                                                        {schema.Deletes, schema.RedirectsTraffic, schema.PlacesPods},
 		"CronJob.batch .status":                                                {schema.Deletes},
 		"ResourceQuota. .status":                                               {schema.DisablesProtection},
@@ -156,10 +150,10 @@ func TestPowers_AVerbIsWorthTheFieldsThatItCovers(t *testing.T) {
 		"Job.batch .spec.completions":                                          {schema.Deletes},
 		"Job.batch .status":                                                    {schema.Deletes},
 		"Job.batch .status.conditions":                                         {schema.Deletes},
-		"Pod. .metadata.annotations":                                           nil, // keys that are worth more stand apart
+		"Pod. .metadata.annotations":                                           {schema.Escalates, schema.DisablesProtection, schema.Deletes, schema.RedirectsTraffic},
 		"Pod. .status.containerStatuses":                                       {schema.Deletes},
-		"Secret. .metadata.annotations":                                        nil,
-		"Endpoints. .metadata.labels":                                          nil,
+		"Secret. .metadata.annotations":                                        {schema.ReadsSecrets, schema.Escalates, schema.Deletes},
+		"Endpoints. .metadata.labels":                                          {schema.Deletes, schema.RedirectsTraffic},
 		"CustomResourceDefinition.apiextensions.k8s.io .status.conditions":     {schema.DisablesProtection},
 		"CustomResourceDefinition.apiextensions.k8s.io .status.acceptedNames":  {schema.DisablesProtection},
 		"CustomResourceDefinition.apiextensions.k8s.io .status.storedVersions": {schema.DisablesProtection, schema.Deletes},

@@ -19,7 +19,7 @@ func outline(s *schema.Schema) []string {
 		fmt.Fprintf(&b, "%s lossy=%t hides=%t barriers=%v instead=%q\n", k, k.Lossy(), k.MayHide(""), k.HiddenBarriers(nil), k.Instead())
 		k.Guarded(20_000, func(p fieldpath.Pattern, n *schema.Node) {
 			for _, guard := range n.Permissions() {
-				fmt.Fprintf(&b, " %s %s %v %v %v %v\n", p, guard.Describe(), guard.Excluded(), guard.ExcludedWhen(), guard.Apart(), n.Worth(guard))
+				fmt.Fprintf(&b, " %s %s %v %v %v %v\n", p, guard.Describe(), guard.Excluded(), guard.ExcludedWhen(), guard.BarsOnly(), n.Worth(guard))
 			}
 		})
 		out = append(out, b.String())

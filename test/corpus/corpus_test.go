@@ -119,7 +119,7 @@ func allRules() []string {
 		count  int
 	}{{"C", 8}, {"D", 13}, {"P", 8}, {"W", 3}, {"A", 6}} {
 		for i := 1; i <= group.count; i++ {
-			if rule := fmt.Sprintf("%s%d", group.letter, i); rule != "A5" {
+			if rule := fmt.Sprintf("%s%d", group.letter, i); rule != "A5" && rule != "C7" {
 				out = append(out, rule)
 			}
 		}

@@ -92,16 +92,13 @@ func isOf(chain []fieldtree.Link, r *fieldperm.Requirement) bool {
 	for i := range chain {
 		l := &chain[i]
 		bySchema := slices.DeleteFunc(slices.Clone(l.Lost), func(x fieldtree.Loss) bool { return x.Set != "" })
-		isApart := slices.ContainsFunc(bySchema, func(x fieldtree.Loss) bool { return x.Apart })
-		isBarred := slices.ContainsFunc(bySchema, func(x fieldtree.Loss) bool { return !x.Apart })
-		always := slices.ContainsFunc(bySchema, func(x fieldtree.Loss) bool { return !x.Apart && len(x.When) == 0 })
+		isBarred := len(bySchema) > 0
+		always := slices.ContainsFunc(bySchema, func(x fieldtree.Loss) bool { return len(x.When) == 0 })
 		switch {
 		case l.Of == nil:
 			if r.Barrier >= 0 && !isBarred || r.Barrier < 0 && always {
 				return false
 			}
-			continue
-		case isApart:
 			continue
 		case len(words) < r.Barrier && !isBarred, len(words) >= r.Barrier && always:
 			return false

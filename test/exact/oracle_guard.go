@@ -3,7 +3,6 @@ package exact
 import (
 	"slices"
 
-	"github.com/fieldperm/fieldperm/schema"
 )
 
 // guarded charges the barriers strictly inside a place that is charged as a whole, a leaf or an item: the verbs of the whole do not count
@@ -72,7 +71,7 @@ func (o *oracle) guardedAt(above, p place) {
 		if o.create && o.unasked(half) {
 			continue
 		}
-		if half.barrier > above.barrier || slices.ContainsFunc(p.node.Permissions(), (*schema.Permission).Apart) {
+		if half.barrier > above.barrier {
 			o.charge(half, operationOf(half.old, half.new))
 		}
 		o.guarded(half)

@@ -50,12 +50,6 @@ func (o *oracle) enterEmitting(up place, ref smd.TypeRef, node *schema.Node, ste
 		p.emitted = with(p.emitted, node.Emits(), own.plainText())
 	}
 	for _, permission := range node.Permissions() {
-		if permission.Apart() {
-			// Only granular:* is above it, behind the existing barrier.
-			if p.chain = up.chain[:1:1]; p.barrier > 1 {
-				p.barrier = 1
-			}
-		}
 		barred := permission.MayBar() && (!permission.Conditional() || o.owning || o.holds(node, permission, old, new))
 		said := []verbs.Verb{permission.Base()}
 		if one, ok := permission.Parameterized(func(name string) (string, bool) { v, ok := p.emitted[name]; return v, ok }); ok {
@@ -65,7 +59,9 @@ func (o *oracle) enterEmitting(up place, ref smd.TypeRef, node *schema.Node, ste
 			if i == 0 && barred || o.uncovered.Has(verb) {
 				p.barrier = len(p.chain)
 			}
-			p.chain = append(p.chain, verb)
+			if !permission.BarsOnly() {
+				p.chain = append(p.chain, verb)
+			}
 		}
 	}
 	return p

@@ -30,7 +30,33 @@ func Rows() []Row {
 			Reason: "D10: the whole object is charged, with each barrier of the kind, so it is not looked whether each value has the form of its type",
 			Is:     func(d Difference) bool { return d.Err != nil && isIrregular(d.Now) },
 		},
+		{
+			Name: "a key with its own verb", Looser: true,
+			Reason: "C7 is gone: metadata, labels and annotations cover the keys below them, as KEP-3617 says. powers.md says what they are worth",
+			Is: func(d Difference) bool {
+				return isKey(d.Path) && slices.ContainsFunc(d.Now.Demands, func(now Demand) bool {
+					return now.Path == d.Path && specific(now) == specific(d.Demand) && impliedBy(now, []Demand{d.Demand})
+				})
+			},
+		},
+		{
+			Name:   "a key in place of its prefix",
+			Reason: "C1: the verb of a key stands in place of that of its prefix and of all keys",
+			Is:     func(d Difference) bool { return isKey(d.Path) },
+		},
 	}
+}
+
+// isKey reports whether a path ends with the key of a map.
+func isKey(path string) bool { return strings.HasSuffix(path, `"]`) }
+
+// specific returns the most specific verb of a demand.
+func specific(d Demand) string {
+	verbs := slices.DeleteFunc(slices.Clone(d.AnyOf), func(v string) bool { return v == Generic })
+	if len(verbs) == 0 {
+		return ""
+	}
+	return verbs[len(verbs)-1]
 }
 
 // isIrregular reports whether the core in force charges an irregular object.

@@ -39,7 +39,7 @@ func (d *Differ) Within(s Scope, was rawjson.Value) []change.Requirement {
 
 // MayBarWithin reports whether a part inside may have to be charged besides the whole.
 func (d *Differ) MayBarWithin(s Scope) bool {
-	return len(d.Uncovered) > 0 || len(d.InStatus) > 0 || s.Node.MayBarWithin() || s.Node.MayStandApartWithin()
+	return len(d.Uncovered) > 0 || len(d.InStatus) > 0 || s.Node.MayBarWithin()
 }
 
 // guardedBelow returns a visitor that charges the node if it has a barrier of its own, and then continues below it. In a new object, a

@@ -28,8 +28,6 @@ type Scope struct {
 type line struct {
 	chain   []verbs.Verb
 	barrier int
-	// apart means that of the verbs above only granular:* counts.
-	apart bool
 	// forked means that the line began with the chain above a node, not at the root. ended means that it ends there: no verb below passes
 	// its barrier.
 	forked, ended bool
@@ -37,7 +35,7 @@ type line struct {
 
 // strict reports whether the line must be covered by itself, so that verbs of other trees do not count. A barrier at the root belongs to
 // every tree and does not make a line strict.
-func (l *line) strict() bool { return l.barrier > 0 || l.apart }
+func (l *line) strict() bool { return l.barrier > 0 }
 
 // ScopeOf returns the place of a requirement, for which only the path and the verbs are known. It can be charged, but not entered.
 func ScopeOf(r *change.Requirement) Scope {
@@ -184,10 +182,6 @@ func (d *Differ) extend(l line, n *schema.Node, permissions []*schema.Permission
 	}
 	l.chain = d.chains.withRoom(l.chain, more)
 	for _, p := range permissions {
-		if p.Apart() {
-			// Of the verbs above only granular:* counts. A barrier above still holds.
-			l.chain, l.barrier, l.apart = l.chain[:1:1], min(l.barrier, 1), true
-		}
 		// The verb without its parameter covers all parameters, so it comes first. An excluded permission is a barrier there: no more
 		// general verb counts, whatever the parameter is.
 		if p.MayBar() && d.bars(n, p, old, new) {
@@ -195,6 +189,12 @@ func (d *Differ) extend(l line, n *schema.Node, permissions []*schema.Permission
 		}
 		if p.Bared() && uncovered.HasWith(p.Base()) {
 			l.barrier = len(l.chain)
+		}
+		if p.BarsOnly() {
+			if v, ok := p.Parameterized(emitted.lookup); uncovered.Has(p.Base()) || ok && uncovered.Has(v) {
+				l.barrier = len(l.chain)
+			}
+			continue
 		}
 		l.add(p.Base(), uncovered)
 		if p.ParameterName() != "" {
@@ -297,9 +297,9 @@ func (s *Scope) Barred() bool {
 	return s.barrier >= 0 || slices.ContainsFunc(s.others, func(l line) bool { return l.barrier >= 0 })
 }
 
-// guards reports whether the place has a barrier of its own, or stands apart, inside the scope above.
+// guards reports whether the place has a barrier of its own inside the scope above.
 func (s *Scope) guards(above Scope) bool {
-	if s.Node.StandsApart() || s.barrier > above.barrier {
+	if s.barrier > above.barrier {
 		return true
 	}
 	begun, were := countBegun(s.others), countBegun(above.others)
@@ -335,8 +335,7 @@ func (s *Scope) IsCoveredBy(above *Scope) bool {
 		return false
 	}
 	for i := range s.others {
-		// A line that is strict here and not above can be passed above by a verb of another tree.
-		if !s.others[i].isCoveredBy(&above.others[i]) || s.others[i].apart != above.others[i].apart || s.apart != above.apart {
+		if !s.others[i].isCoveredBy(&above.others[i]) {
 			return false
 		}
 	}

@@ -63,20 +63,28 @@ const model = (() => {
       begun = begun || tree < (node.trees || []).length;
       if (tree > 0 && i > 0 && !begun) return;
       const verbs = node.trees ? node.trees[Math.min(tree, node.trees.length - 1)] : node.v || [];
+      for (const index of node.barring || []) bar(links, index, at, i === 0 ? inStatus(place) : inStatus(at));
       for (const index of verbs) extend(links, index, at, i === 0 ? inStatus(place) : inStatus(at));
     });
     return links;
   };
+  // bar takes the place out of the verbs of a chain where a verb is a barrier, and returns the losses by barriers for one value of the parameter.
+  const bar = (links, index, at, isStatus) => {
+    const verb = data.verbs[index];
+    const lose = (loss) => links.forEach((link) => link.lost.push({ path: at.key, when: [], ...loss }));
+    if (verb.excluded || verb.when) lose({ by: verb.text, when: verb.excluded ? [] : verb.when });
+    const sets = setsOn(at.kind, index, isStatus).filter((set) => !set.actions);
+    for (const set of sets.filter((s) => !s.one)) lose({ by: set.verb, when: set.when || [], set: set.source });
+    if (!verb.parameter) return [];
+    const ofOne = sets.filter((s) => s.one).map((set) => ({ path: at.key, by: set.verb, when: set.when || [], set: set.source, one: set.one }));
+    ofOne.forEach(lose);
+    return ofOne;
+  };
   const extend = (links, index, at, isStatus) => {
     const verb = data.verbs[index];
-    const lose = (from, loss) => links.slice(from).forEach((link) => link.lost.push({ path: at.key, when: [], ...loss }));
-    if (verb.apart) lose(2, { by: verb.text, apart: true });
-    if (verb.excluded || verb.when) lose(0, { by: verb.text, when: verb.excluded ? [] : verb.when });
-    const sets = setsOn(at.kind, index, isStatus).filter((set) => !set.actions);
-    for (const set of sets.filter((s) => !s.one)) lose(0, { by: set.verb, when: set.when || [], set: set.source });
-    links.push({ verb: verb.base || verb.text, of: index, path: at.key, lost: [] });
+    const ofOne = bar(links, index, at, isStatus);
+    links.push({ verb: verb.base || verb.text, of: index, path: at.key, lost: ofOne });
     if (!verb.parameter) return;
-    for (const set of sets.filter((s) => s.one)) lose(0, { by: set.verb, when: set.when || [], set: set.source, one: set.one });
     links.push({ verb: verb.text, of: index, path: at.key, ofOne: true, lost: [] });
   };
   const counts = (link) => !link.lost.some((loss) => loss.when.length === 0 && !loss.one);
@@ -95,7 +103,7 @@ const model = (() => {
     const named = data.verbs.map((verb) => !wanted || (exact ? namesOf(verb).includes(wanted) : verb.text.toLowerCase().includes(wanted)));
     return (kind, index) => {
       const verb = data.verbs[index];
-      return named[index] && (show !== "barriers" || hasBarrier(kind, index)) && (show !== "apart" || !!verb.apart) && (show !== "powers" || !!verb.powers);
+      return named[index] && (show !== "barriers" || hasBarrier(kind, index)) && (show !== "powers" || !!verb.powers);
     };
   };
 

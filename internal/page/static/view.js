@@ -52,7 +52,6 @@
       const what = set.actions ? set.actions.join(", ") + " by set" : set.one ? "barrier for " + set.one : set.when ? "barrier under conditions" : "barrier";
       out.push(element("span", { class: "mark barrier" }, "■ " + what + (set.statusOnly && place.depth === 0 ? " in .status" : "")));
     }
-    if (verb.apart) out.push(element("span", { class: "mark apart" }, "◆ apart"));
     if (verb.powers) out.push(element("span", { class: "mark power" }, "! " + (access && verb.powers.length > 2 ? verb.powers.length + " powers" : verb.powers.map((p) => data.powers[p].name).join(", "))));
     return out;
   };
@@ -148,7 +147,7 @@
     if (form === "permissionSchema") return documentOf("PermissionSchema", source);
     return (words[form] === undefined ? form + " " : words[form]) + (source || "");
   }).join("; ");
-  const lossText = (loss) => "not this field: " + loss.by + (loss.apart ? " stands apart" : " is a barrier") + " at " + (loss.path || "the object") +
+  const lossText = (loss) => "not this field: " + loss.by + " is a barrier" + " at " + (loss.path || "the object") +
     (loss.one ? " for " + loss.one : "") + (loss.when.length ? " when " + loss.when.join(loss.set ? " and " : " or ") : "") + (loss.set ? " (" + documentOf("UncoveredPermissionSet", loss.set) + ")" : "");
   const chainList = (links) => element("ol", { class: "chain" }, ...links.map((link) => {
     const verb = link.of === undefined ? null : data.verbs[link.of];
@@ -157,7 +156,7 @@
     return element("li", { class: model.counts(link) ? "" : "lost" },
       verb ? element("button", { type: "button", class: "link verb", click: () => go({ verb: verb.text }) }, link.verb) : element("span", { class: "verb" }, "update, patch; create for a new object"),
       element("div", { class: "small" }, covers + (verb && sources(verb) ? " · from " + sources(verb) : "")),
-      ...link.lost.map((loss) => element("div", { class: "small barrier" }, (loss.apart ? "◆ " : "■ ") + lossText(loss))));
+      ...link.lost.map((loss) => element("div", { class: "small barrier" }, "■ " + lossText(loss))));
   }));
   const most = 200; // subjects of one list
   const accessDetails = (place) => {
