@@ -10,12 +10,12 @@ import (
 
 func TestPowers_PageHasEveryPower(t *testing.T) {
 	documents, compiled := schematest.Documents(t), schematest.Schema(t)
-	page, err := Powers([]byte("before\n"+powersBegin+"old\n"+powersEnd+"between\n"+apartBegin+"old\n"+apartEnd+"after\n"), compiled, documents)
+	page, err := Powers([]byte("before\n"+powersBegin+"old\n"+powersEnd+"between\n"+keysBegin+"old\n"+keysEnd+"after\n"), compiled, documents)
 	if err != nil {
 		t.Fatal(err)
 	}
 	text := string(page)
-	if !strings.HasPrefix(text, "before\n"+powersBegin+"| power ") || !strings.Contains(text, powersEnd+"between\n"+apartBegin+"| kinds ") || !strings.HasSuffix(text, apartEnd+"after\n") || strings.Contains(text, "old\n") {
+	if !strings.HasPrefix(text, "before\n"+powersBegin+"| power ") || !strings.Contains(text, powersEnd+"between\n"+keysBegin+"| kinds ") || !strings.HasSuffix(text, keysEnd+"after\n") || strings.Contains(text, "old\n") {
 		t.Errorf("page %.200q…", text)
 	}
 	for _, power := range schema.AllPowers() {
@@ -36,7 +36,7 @@ func TestPowers_PageHasEveryPower(t *testing.T) {
 	if again, err := Powers(page, compiled, documents); err != nil || string(again) != text {
 		t.Errorf("written over its own table it is another: %v", err)
 	}
-	for _, page := range []string{"no place", powersBegin + powersEnd, apartBegin + apartEnd} {
+	for _, page := range []string{"no place", powersBegin + powersEnd, keysBegin + keysEnd} {
 		if _, err := Powers([]byte(page), compiled, documents); err == nil {
 			t.Errorf("the page %q was taken, which lacks a place", page)
 		}

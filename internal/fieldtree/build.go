@@ -204,7 +204,7 @@ func (b *builder) content(n *Node) string {
 		fmt.Fprintf(&text, " %d", b.id(v))
 	}
 	fmt.Fprintf(&text, "%d", len(n.Trees))
-	for _, tree := range slices.Concat(n.Trees, n.Derived) {
+	for _, tree := range slices.Concat([][]*Verb{n.Barring}, n.Trees, n.Derived) {
 		text.WriteByte('|')
 		for _, v := range tree {
 			fmt.Fprintf(&text, " %d", b.id(v))

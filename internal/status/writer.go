@@ -155,8 +155,16 @@ func (w *Writer) write(ctx context.Context, object *unstructured.Unstructured, s
 	return nil
 }
 
-// enforced returns a condition that never contradicts Compiled. It does not mention the last valid form in use either.
+// enforced returns a condition that never contradicts Compiled. It does not mention the last valid form in use either. It names what is not known yet.
 func (w *Writer) enforced(state *sources.ObjectState) Enforcement {
+	out := w.enforcement(state)
+	if len(state.Faults) == 0 && len(state.Unmatched) > 0 && out.Status != "" {
+		out.Message = cut(out.Message+"; "+message(state.Unmatched), maxMessageLength)
+	}
+	return out
+}
+
+func (w *Writer) enforcement(state *sources.ObjectState) Enforcement {
 	switch {
 	case len(state.Faults) > 0:
 		return Enforcement{Status: metav1.ConditionFalse, Reason: v1alpha1.ReasonFaulty, Message: "not in force: " + message(state.Faults)}
