@@ -2,7 +2,6 @@ package exact
 
 import (
 	"slices"
-
 )
 
 // guarded charges the barriers strictly inside a place that is charged as a whole, a leaf or an item: the verbs of the whole do not count
