@@ -59,10 +59,10 @@ func (p *Place) Whole() *Place {
 	return nil
 }
 
-// Child returns the place one step below. A key that a map singles out is known as the parameter that the keys of the map give.
+// Child returns the place one step below. A key or a prefix that a map singles out is known as the parameter that the keys of the map give.
 func (p *Place) Child(c Child) *Place {
 	values := p.values
-	if emits := p.Node().Emits; emits != "" && !c.Any && !strings.HasSuffix(c.Name, "/") && values[emits] != c.Name {
+	if emits := p.Node().Emits; emits != "" && !c.Any && values[emits] != c.Name {
 		values = maps.Clone(values)
 		if values == nil {
 			values = map[string]string{}

@@ -2,6 +2,7 @@ package fieldtree
 
 import (
 	"slices"
+	"strings"
 
 	runtimeschema "k8s.io/apimachinery/pkg/runtime/schema"
 
@@ -131,6 +132,7 @@ func (p *Place) setsOn(v *Verb, path fieldpath.Pattern) []*SetBarrier {
 // cannot be a parameter.
 func (p *Place) parameterized(v *Verb) (one verbs.Verb, isKnown bool) {
 	value, isKnown := p.values[v.Parameter]
+	isKnown = isKnown && (v.TakesPrefix || !strings.HasSuffix(value, "/")) // All keys with a prefix have no more than the prefix in common.
 	if isKnown {
 		one, _ = v.permission.Parameterized(func(string) (string, bool) { return value, true })
 	}

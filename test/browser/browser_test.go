@@ -194,7 +194,7 @@ func TestPage_ChainsAreThoseOfGo(t *testing.T) {
 	  const visit = (place) => {
 	    if (out.length >= 3000 || model.repeats(place)) return;
 	    out.push(place.key + " " + model.chains(place).map((links) => links.map((l) => l.verb + (model.counts(l) ? "" : " lost") +
-	      l.lost.map((x) => "[" + [x.by, x.path, !!x.apart, x.when.join("|"), x.set || "", x.one || ""].join(",") + "]").join("")).join(" < ")).join(" || "));
+	      l.lost.map((x) => "[" + [x.by, x.path, x.when.join("|"), x.set || "", x.one || ""].join(",") + "]").join("")).join(" < ")).join(" || "));
 	    for (const child of model.children(place)) visit(child);
 	  };
 	  visit(model.root(kind));
@@ -247,7 +247,7 @@ func chainsText(at *fieldtree.Place) string {
 				text += " lost"
 			}
 			for _, l := range links[i].Lost {
-				text += "[" + strings.Join([]string{l.By, l.Path.String(), fmt.Sprint(l.Apart), strings.Join(l.When, "|"), l.Set, l.One}, ",") + "]"
+				text += "[" + strings.Join([]string{l.By, l.Path.String(), strings.Join(l.When, "|"), l.Set, l.One}, ",") + "]"
 			}
 			texts = append(texts, text)
 		}
