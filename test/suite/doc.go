@@ -1,6 +1,6 @@
 // Command suite runs the tests: those of make test, or with -all those that make test-all adds.
 //
-// Both have two lanes that run side by side, each a list of go test commands (steps.go). The tests that speak to a real control plane wait
+// Both have two lanes that run side by side, each a list of commands (steps.go). The tests that speak to a real control plane wait
 // most of the time. The tests that use the processor have a lower priority, so that they delay nothing.
 //
 // make test runs every test of the module once, except for those of later.yaml, with -short: drawn tests draw fewer cases. make test-all

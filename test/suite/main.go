@@ -5,7 +5,6 @@ import (
 	"flag"
 	"fmt"
 	"os"
-	"os/exec"
 	"os/signal"
 	"sync"
 	"syscall"
@@ -42,9 +41,9 @@ func run(ctx context.Context, all, list bool) (bool, error) {
 	if err != nil {
 		return false, err
 	}
-	name, targets := "make test", []string{"build", "controlplane"}
+	name, first := "make test", step{targets: []string{"build"}}
 	if all {
-		name, targets = "make test-all", append(targets, "controllers")
+		name, first.targets = "make test-all", append(first.targets, "controlplane", "controllers")
 	}
 	past, err := readTimes(timesFile, name)
 	if err != nil {
@@ -73,9 +72,9 @@ func run(ctx context.Context, all, list bool) (bool, error) {
 	}
 	defer events.Close() //nolint:errcheck // It is only a help.
 	p := newProgress(os.Stdout, events, name, past)
-	p.announce(targets, lanes)
-	if err := build(ctx, targets); err != nil {
-		return false, err
+	p.announce(first, lanes)
+	if err := first.build(ctx); err != nil {
+		return false, fmt.Errorf("%s: %w", first, err)
 	}
 	stop := p.tick(ctx)
 	defer stop()
@@ -86,14 +85,4 @@ func run(ctx context.Context, all, list bool) (bool, error) {
 	}
 	wait.Wait()
 	return p.finish(errs)
-}
-
-// build makes what tests need: the commands, the control plane.
-func build(ctx context.Context, targets []string) error {
-	cmd := exec.CommandContext(ctx, "make", append([]string{"--no-print-directory"}, targets...)...) //nolint:gosec // Our own targets.
-	cmd.Stdout, cmd.Stderr = os.Stdout, os.Stderr
-	if err := cmd.Run(); err != nil {
-		return fmt.Errorf("%s: %w", cmd, err)
-	}
-	return nil
 }

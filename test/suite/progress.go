@@ -56,7 +56,7 @@ func newProgress(out, events io.Writer, name string, past times) *progress {
 }
 
 // announce says what will run.
-func (p *progress) announce(targets []string, lanes []lane) {
+func (p *progress) announce(first step, lanes []lane) {
 	took := "how long it takes on this machine is not known yet; on 2 cores it is about a quarter of an hour"
 	if p.name != "make test" {
 		took = "how long it takes on this machine is not known yet; on 2 cores it is about half an hour"
@@ -64,11 +64,13 @@ func (p *progress) announce(targets []string, lanes []lane) {
 	if !p.past.When.IsZero() {
 		took = fmt.Sprintf("on %s it took %s here", p.past.When.Format("2006-01-02"), seconds(p.past.Seconds))
 	}
-	fmt.Fprintf(p.out, "%s: %s. It runs make %s, and then these commands, in %d lanes side by side:\n", p.name, took, strings.Join(targets, " "), len(lanes))
+	fmt.Fprintf(p.out, "%s: %s. It runs %s, and then these commands, in %d lanes side by side:\n", p.name, took, first, len(lanes))
 	for i, l := range lanes {
 		for _, s := range l {
 			p.all += len(s.packages)
-			if len(s.packages) > 0 {
+			if len(s.targets) > 0 {
+				fmt.Fprintf(p.out, "  %d. %s\n", i+1, s)
+			} else if len(s.packages) > 0 {
 				short := s
 				short.packages = []string{fmt.Sprintf("(%d packages)", len(s.packages))}
 				if len(s.packages) < 3 {

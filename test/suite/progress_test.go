@@ -118,7 +118,7 @@ func TestProgress_TellsHowLongItTookLastTime(t *testing.T) {
 			}
 			var out strings.Builder
 			p := newProgress(&out, io.Discard, "make test", past)
-			p.announce([]string{"build"}, []lane{{{packages: []string{"./verbs"}}}})
+			p.announce(step{targets: []string{"build"}}, []lane{{{packages: []string{"./verbs"}}}})
 			if !strings.Contains(out.String(), c.says) {
 				t.Errorf("%q is missing in %s", c.says, out.String())
 			}

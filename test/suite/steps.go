@@ -14,8 +14,9 @@ import (
 	"time"
 )
 
-// step is a go test command.
+// step is a go test command, or with targets a make command.
 type step struct {
+	targets []string
 	// dir is the directory of the module: "" for the one of fieldperm.
 	dir string
 	env []string
@@ -52,6 +53,8 @@ func quick(packages []pkg, rows []later, past times) []lane {
 	skip := "-skip=" + names(laterTests(rows, nil))
 	return []lane{
 		{
+			// The others need no control plane. Their tests have what its linkers, which use one processor, leave of the machine.
+			{targets: []string{"controlplane"}},
 			{args: flags(append(slices.Clone(withCluster), "-short", skip)...), packages: past.longestFirst(clusters)},
 			{dir: "examples/operator", args: flags("-count=1"), packages: []string{"./website/..."}},
 		},
@@ -141,6 +144,9 @@ func (s step) String() string {
 
 // words returns the command; more follow "go test".
 func (s step) words(more ...string) []string {
+	if len(s.targets) > 0 {
+		return append([]string{"make", "--no-print-directory"}, s.targets...)
+	}
 	words := []string{"go"}
 	if s.dir != "" {
 		words = append(words, "-C", s.dir)
@@ -151,14 +157,26 @@ func (s step) words(more ...string) []string {
 // run runs the steps of a lane. A step whose tests fail does not keep the next one from running.
 func (l lane) run(ctx context.Context, p *progress) error {
 	for _, s := range l {
-		if len(s.packages) == 0 {
-			continue
+		var err error
+		switch {
+		case len(s.targets) > 0:
+			err = s.build(ctx)
+		case len(s.packages) > 0:
+			err = s.run(ctx, p)
 		}
-		if err := s.run(ctx, p); err != nil {
+		if err != nil {
 			return fmt.Errorf("%s: %w", s, err)
 		}
 	}
 	return nil
+}
+
+// build makes what tests need: the commands, the control plane.
+func (s step) build(ctx context.Context) error {
+	words := s.words()
+	cmd := exec.CommandContext(ctx, words[0], words[1:]...) //nolint:gosec // Our own targets.
+	cmd.Stdout, cmd.Stderr = os.Stdout, os.Stderr
+	return cmd.Run()
 }
 
 func (s step) run(ctx context.Context, p *progress) error {
