@@ -18,16 +18,6 @@ spec:
   resources: [{apiGroups: [apps], resources: [deployments/status]}]
 `
 
-const labelledIsUncovered = `
-apiVersion: fieldperm.dev/v1alpha1
-kind: UncoveredPermissionSet
-metadata: {name: labelled}
-spec:
-  uncoveredPermissions: ["granular:scale"]
-  resources: [{apiGroups: [apps], resources: [deployments]}]
-  matchConditions: [{name: leaves, expression: "has(oldObject.spec.replicas) && !has(object.spec.replicas)"}]
-`
-
 // handingOver gives an applying manager a field whose value does not change.
 func handingOver(fields string) *admissionv1.AdmissionRequest {
 	r := update(`{"replicas":1},"status":{"replicas":1}`, `{"replicas":1},"status":{"replicas":1}`)
@@ -64,23 +54,5 @@ func TestD8_D11_OwnersOfTheStatusAreNotTheObjects(t *testing.T) {
 	}
 	if result, err := reviewer(guarded, holding("update")).Review(t.Context(), Granular, scaling()); err != nil || !result.Allowed {
 		t.Errorf("a change of the specification: %+v, %v", result, err)
-	}
-}
-
-// D8: a later apply of another manager makes the change that a condition of a set is about. So the set holds for owners whatever the
-// condition returns.
-func TestD8_C2_ConditionsOnTheObjectDoNotExemptOwners(t *testing.T) {
-	s := schematest.Schema(t, labelledIsUncovered)
-	for name, c := range map[string]struct {
-		request *admissionv1.AdmissionRequest
-		want    bool
-	}{
-		"a change":  {scaling(), true},
-		"a removal": {update(`{"replicas":1}`, `{}`), false},
-		"another's": {handingOver(`{"f:spec":{"f:replicas":{}}}`), false},
-	} {
-		if result, err := reviewer(s, holding("update")).Review(t.Context(), Granular, c.request); err != nil || result.Allowed != c.want {
-			t.Errorf("%s: %+v, %v; want %t", name, result, err, c.want)
-		}
 	}
 }

@@ -249,7 +249,6 @@ func barriersFor(ctx context.Context, compiled *schema.Schema, read *objectReade
 		return nil
 	}
 	refs := [2]schema.ResourceRef{{Group: req.Resource.Group, Resource: req.Resource.Resource, Subresource: req.SubResource}, RequestedResource(req)}
-	barred := read.barred()
 	var out schema.VerbSet
 	for i, ref := range refs {
 		if i > 0 && ref == refs[0] {
@@ -258,9 +257,9 @@ func barriersFor(ctx context.Context, compiled *schema.Schema, read *objectReade
 		var set schema.VerbSet
 		var err error
 		if action == v1alpha1.ValidationDeny {
-			set, err = compiled.Uncovered(ctx, ref, barred)
+			set, err = compiled.Uncovered(ctx, ref, read.fields)
 		} else {
-			set, err = compiled.Tried(ctx, ref, barred, action)
+			set, err = compiled.Tried(ctx, ref, read.fields, action)
 		}
 		if err != nil {
 			klog.FromContext(ctx).Info("A match condition failed and counts as true", "err", err)

@@ -50,26 +50,7 @@ type decodedObjects struct {
 	err error
 }
 
-// barred describes the request for the matching of UncoveredPermissionSets.
-func (o *objectReader) barred() schema.Request {
-	out := schema.Request{Kind: runtimeschema.GroupVersionKind(o.req.Kind), Fields: o.fields, Objects: o.objects}
-	if o.req.RequestKind != nil {
-		sentAs := runtimeschema.GroupVersionKind(*o.req.RequestKind)
-		out.SentAs = &sentAs
-	}
-	return out
-}
-
-// objects returns the objects for match conditions. The error is that of read.
-func (o *objectReader) objects() (object, old any, err error) {
-	read, err := o.read()
-	if err != nil {
-		return nil, nil, fmt.Errorf("match conditions: %w", err)
-	}
-	return read.object, read.old, nil
-}
-
-// fields decodes the request without its objects, once, on the first call. The fields have the names of the API.
+// fields decodes the request without its objects, for match conditions, once, on the first call. The fields have the names of the API.
 func (o *objectReader) fields() (map[string]any, error) {
 	o.fieldsOnce.Do(func() {
 		fields, err := decodeRequest(o.req)

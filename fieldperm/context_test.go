@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"slices"
 	"strings"
 	"testing"
 
@@ -64,56 +63,5 @@ func TestP4_DiffEndsWithItsContext(t *testing.T) {
 				t.Errorf("the context was looked at %d times", whole.looks)
 			}
 		})
-	}
-}
-
-// A condition is evaluated once for an entry, however many of its paths lead through its node. Each evaluation is followed by a check of
-// the context.
-func TestC2_AConditionIsEvaluatedOnceForAChange(t *testing.T) {
-	entries := gadgetEntries()
-	entries[slices.IndexFunc(entries, func(e schema.Entry) bool { return e.Path == ".spec" })].ExcludedWhen = "self.replicas == 3"
-	k, none := compileEntries(t, entries)
-	var was, is []string
-	for i := range 300 {
-		was = append(was, owner(fmt.Sprintf("m%d", i), "Apply", `{"f:metadata":{"f:labels":{"f:a":{}}},"f:spec":{"f:replicas":{},"f:plain":{}}}`))
-		is = append(is, owner(fmt.Sprintf("m%d", i), "Apply", `{"f:metadata":{"f:labels":{}}}`))
-	}
-	var containers, paths []string
-	for i := range 300 {
-		containers = append(containers, fmt.Sprintf(`{"name":"c%d","image":"i"}`, i))
-		paths = append(paths, fmt.Sprintf(`"k:{\"name\":\"c%d\"}":{"f:image":{}}`, i))
-	}
-	spec := func(replicas int) string {
-		return fmt.Sprintf(`|,"spec":{"replicas":%d,"plain":"p","containers":[%s]}`, replicas, strings.Join(containers, ","))
-	}
-	one := owner("me", "Apply", `{"f:spec":{"f:containers":{`+strings.Join(paths, ",")+`}}}`)
-	for name, c := range map[string]struct{ old, new string }{
-		"owners that go":       {owned(spec(2), was...), owned(spec(3), is...)},
-		"the time of an owner": {owned(spec(2), one), owned(spec(3), strings.Replace(one, "2026", "2027", 1))},
-	} {
-		ctx := &countdown{Context: t.Context(), left: 1 << 30}
-		got, err := Diff(ctx, []byte(c.old), []byte(c.new), k, none)
-		if err != nil {
-			t.Fatal(err)
-		}
-		if ctx.looks > 40 {
-			t.Errorf("%s: the context was looked at %d times", name, ctx.looks)
-		}
-		const barred = "modified .spec.replicas: (*) specification scale"
-		if all := renderAll(got); !slices.Contains(all, barred) {
-			t.Errorf("%s: got %q, want %q among it", name, all, barred)
-		}
-	}
-}
-
-// P4: Decide checks the context itself, so an authorizer that never checks it cannot answer after its end.
-func TestP4_DecideEndsWithItsContext(t *testing.T) {
-	ctx, cancel := context.WithCancel(t.Context())
-	cancel()
-	review := Review{Generic: []string{"update"}, Requirements: []Requirement{need("a", "*")}}
-	for name, a := range map[string]cached{"allowed": holding("granular", "granular:*"), "generic": holding("update"), "denied": holding("granular")} {
-		if got, err := Decide(ctx, a, review, Limits{}); !errors.Is(err, context.Canceled) || got.Allowed || got.Denial != nil {
-			t.Errorf("%s: %+v, %v", name, got, err)
-		}
 	}
 }

@@ -208,12 +208,17 @@ func TestC2_ExcludedWhenSeesBothValuesAndFailsClosed(t *testing.T) {
 		{"oldSelf == 'a' && self == 'b'", barred},
 		{"oldSelf == 'b' || self == 'a'", free},
 		{"self.nothing == 1", barred},
+		{"self == null", free},
 	} {
 		t.Run(c.expression, func(t *testing.T) {
 			k, none := compileEntries(t, plain(c.expression))
 			expectDiff(t, k, none, `{"spec":{"plain":"a"}}`, `{"spec":{"plain":"b"}}`, c.want)
 		})
 	}
+	// Programs read a null as absent, or as an empty text.
+	k, none := compileEntries(t, plain("false"))
+	expectDiff(t, k, none, `{"spec":{"plain":"a"}}`, `{"spec":{"plain":null}}`, barred)
+	expectDiff(t, k, none, `{"spec":{"plain":null}}`, `{"spec":{"plain":"a"}}`, free)
 }
 
 func TestDiff_RefusesValuesThatAreNoObjects(t *testing.T) {

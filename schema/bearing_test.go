@@ -69,7 +69,7 @@ func TestC2_ASetWithoutEffectIsAFault(t *testing.T) {
 			}
 		})
 	}
-	if _, errs := compileWith(t, setOf("'granular:scale', 'granular:image(web)', 'granular:label(a)'", deployments, "{name: a, expression: 'request.userInfo.username != \"x\" && has(object.spec)'}")); len(errs) > 0 {
+	if _, errs := compileWith(t, setOf("'granular:scale', 'granular:image(web)', 'granular:label(a)'", deployments, "{name: a, expression: 'request.userInfo.username != \"x\" && request.name != \"y\"'}")); len(errs) > 0 {
 		t.Errorf("a good one: %v", errs)
 	}
 }
@@ -90,9 +90,9 @@ func TestC2_MatchConditionsKnowTheRequest(t *testing.T) {
 	}
 	ref := schema.ResourceRef{Group: "apps", Version: "v1", Resource: "deployments"}
 	for user, want := range map[string]int{"alice": 1, "bob": 0} {
-		request := schema.Request{Fields: func() (map[string]any, error) {
+		request := func() (map[string]any, error) {
 			return map[string]any{"userInfo": map[string]any{"username": user}, "namespace": "shop", "dryRun": true}, nil
-		}}
+		}
 		if got, err := s.Uncovered(context.Background(), ref, request); err != nil || len(got) != want {
 			t.Errorf("%s: %v, %v", user, got, err)
 		}
@@ -105,7 +105,7 @@ func TestC2_TheNotationOfWebhookRulesBars(t *testing.T) {
 		s, _ := compileWith(t, setOf("'granular:scale'", "{apiGroups: [apps], resources: ["+resource+"]}", ""))
 		for _, subresource := range []string{"", "scale"} {
 			ref := schema.ResourceRef{Group: "apps", Version: "v1", Resource: "deployments", Subresource: subresource}
-			if got, err := s.Uncovered(t.Context(), ref, schema.Request{}); err != nil || len(got) != 1 {
+			if got, err := s.Uncovered(t.Context(), ref, nil); err != nil || len(got) != 1 {
 				t.Errorf("%s: %q: %v, %v", resource, subresource, got, err)
 			}
 		}

@@ -2,13 +2,11 @@ package schema
 
 import "slices"
 
-// blind makes the trees of objects that requests change and do not show: a Binding has no field of the existing Pod. A condition can then
-// be evaluated only if it reads just the new value and that value is a scalar. A map or a list may be merged with the existing one, so
-// its new value differs from that in the request. All other barriers always hold. blind caches the new nodes by the nodes that they
-// replace, because a tree may be recursive.
+// blind makes the trees of objects that requests change and do not show: a Binding has no field of the existing Pod. A condition that comes to
+// read the old value counts as true there. blind caches the new nodes by the nodes that they replace, because a tree may be recursive.
 type blind map[*Node]*Node
 
-// node returns the node without such conditions, or the node itself if there are none at or below it.
+// node returns the node with such permissions, or the node itself if no barrier at or below it has a condition.
 func (b blind) node(n *Node) *Node {
 	if made := b[n]; made != nil {
 		return made
@@ -17,8 +15,8 @@ func (b blind) node(n *Node) *Node {
 		return n
 	}
 	out := *n
-	b[n], out.permissions = &out, b.permissions(n, n.permissions)
-	out.trees, out.derived = b.trees(n, n.trees), b.trees(n, n.derived)
+	b[n], out.permissions = &out, b.permissions(n.permissions)
+	out.trees, out.derived = b.trees(n.trees), b.trees(n.derived)
 	if n.list != nil && n.list.item != nil {
 		list := *n.list
 		list.item, out.list = b.node(list.item), &list
@@ -45,22 +43,20 @@ func (b blind) all(nodes map[string]*Node) map[string]*Node {
 	return out
 }
 
-// permissions returns the permissions of a node with barriers for all values in place of such conditions.
-func (b blind) permissions(n *Node, permissions []*Permission) []*Permission {
-	isScalar := n.list == nil && n.mapping == nil
+// permissions returns the permissions of a node whose old value is not known.
+func (b blind) permissions(permissions []*Permission) []*Permission {
 	return whereConditional(permissions, func(p *Permission) *Permission {
-		if isScalar && !p.readsOld() {
-			return p
-		}
-		return p.always()
+		one := *p
+		one.unseen = true
+		return &one
 	})
 }
 
 // trees returns the permissions of a node in each tree.
-func (b blind) trees(n *Node, trees [][]*Permission) [][]*Permission {
+func (b blind) trees(trees [][]*Permission) [][]*Permission {
 	var out [][]*Permission
 	for _, tree := range trees {
-		out = append(out, b.permissions(n, tree))
+		out = append(out, b.permissions(tree))
 	}
 	return out
 }

@@ -82,6 +82,8 @@ type place struct {
 	key string
 	// inPod means that the node is in a part of a Pod, inBarrier that a barrier of Pods is above it there.
 	inPod, inBarrier bool
+	// isScalar means that the type declares nothing but a scalar at the node itself.
+	isScalar bool
 }
 
 func (p place) with(emits ...string) place {
@@ -152,6 +154,7 @@ func (b *builder) build(ref smd.TypeRef, o *overlay, fallback []byte, p place) *
 		if n.scalar && n.mapping == nil {
 			own = p.with(n.emits)
 		}
+		own.isScalar = n.scalar && n.mapping == nil && n.list == nil
 		b.errs = append(b.errs, o.barsForNothing(b.at)...)
 		b.noteUnemitted(o, atom)
 		n.permissions = b.claims(o, own)

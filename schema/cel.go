@@ -7,7 +7,6 @@ import (
 	"sync"
 
 	"github.com/google/cel-go/cel"
-	"github.com/google/cel-go/common/types/ref"
 	"k8s.io/apimachinery/pkg/util/version"
 	plugincel "k8s.io/apiserver/pkg/admission/plugin/cel"
 	celconfig "k8s.io/apiserver/pkg/apis/cel"
@@ -25,12 +24,19 @@ func newDialect(variables ...cel.EnvOption) dialect {
 	return dialect{env: sync.OnceValues(func() (*cel.Env, error) { return newEnv(nil, variables...) })}
 }
 
-// newRequestDialect returns a dialect that knows the fields of an admission request, as API servers do. A misspelled field is then an
-// error of the expression, not of each evaluation.
-func newRequestDialect() dialect {
+// newRequestDialect returns a dialect that knows the fields of an admission request, as API servers do: without its objects. A misspelled
+// field is then an error of the expression, not of each evaluation. more are further variables.
+func newRequestDialect(more ...string) dialect {
 	return dialect{env: sync.OnceValues(func() (*cel.Env, error) {
 		request := plugincel.BuildRequestType()
-		return newEnv([]*apiservercel.DeclType{request}, cel.Variable(requestVariable, request.CelType()), cel.Variable(objectVariable, cel.DynType), cel.Variable(oldObjectVariable, cel.DynType))
+		for _, name := range more {
+			request.Fields[name] = apiservercel.NewDeclField(name, apiservercel.DynType, false, nil, nil)
+		}
+		variables := []cel.EnvOption{cel.Variable(requestVariable, request.CelType())}
+		for _, name := range more {
+			variables = append(variables, cel.Variable(name, cel.DynType))
+		}
+		return newEnv([]*apiservercel.DeclType{request}, variables...)
 	})}
 }
 
@@ -50,39 +56,35 @@ var (
 	parameterDialect = newDialect(cel.Variable("self", cel.StringType))
 	valueDialect     = newDialect(cel.Variable(valueVariable, cel.DynType), cel.Variable(oldValueVariable, cel.DynType))
 	requestDialect   = newRequestDialect()
+	// objectsDialect has what a match condition of an UncoveredPermissionSet may not read and other conditions of Kubernetes may.
+	objectsDialect = newRequestDialect("object", "oldObject", "params", "variables", "namespaceObject", "authorizer")
+)
+
+const (
+	requestVariable  = "request"
+	valueVariable    = "self"
+	oldValueVariable = "oldSelf"
 )
 
 // compile type-checks the expression and limits its cost to the limit of Kubernetes for one call. Loops check the context as often as in
 // Kubernetes.
 func (d dialect) compile(expression string, result *cel.Type) (cel.Program, error) {
-	program, _, err := d.compileAST(expression, result)
-	return program, err
-}
-
-// compileAST is compile, and also returns the compiled syntax tree.
-func (d dialect) compileAST(expression string, result *cel.Type) (cel.Program, *cel.Ast, error) {
 	env, err := d.env()
 	if err != nil {
-		return nil, nil, fmt.Errorf("CEL environment: %w", err)
+		return nil, fmt.Errorf("CEL environment: %w", err)
 	}
 	ast, issues := env.Compile(expression)
 	if issues.Err() != nil {
-		return nil, nil, fmt.Errorf("expression %q does not compile: %w", expression, issues.Err())
+		return nil, fmt.Errorf("expression %q does not compile: %w", expression, issues.Err())
 	}
 	if out := ast.OutputType(); out != result && out != cel.DynType && !out.IsExactType(result) {
-		return nil, nil, fmt.Errorf("expression %q yields %s: make it yield %s", expression, out, result)
+		return nil, fmt.Errorf("expression %q yields %s: make it yield %s", expression, out, result)
 	}
-	program, err := env.Program(ast, cel.CostLimit(celconfig.PerCallLimit), cel.InterruptCheckFrequency(celconfig.CheckFrequency), cel.EvalOptions(cel.OptOptimize))
-	return program, ast, err
+	return env.Program(ast, cel.CostLimit(celconfig.PerCallLimit), cel.InterruptCheckFrequency(celconfig.CheckFrequency), cel.EvalOptions(cel.OptOptimize))
 }
 
-func evalBool(ctx context.Context, program cel.Program, input any) (bool, error) {
+func evalBool(ctx context.Context, program cel.Program, input map[string]any) (bool, error) {
 	out, _, err := program.ContextEval(ctx, input)
-	return boolOf(out, err)
-}
-
-// boolOf returns the result of an evaluation.
-func boolOf(out ref.Val, err error) (bool, error) {
 	if err != nil {
 		return false, err
 	}

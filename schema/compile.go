@@ -24,7 +24,7 @@ func Compile(docs Documents) (*Schema, []error) {
 		docs: docs, statements: make([][]statement, len(docs.Permissions)), matched: make([]int, len(docs.Permissions)),
 		permissions: newPermissions(), sharing: newSharing(), faulty: map[string]error{}, seen: map[string]bool{},
 		trees: map[runtimeschema.GroupVersionKind]*Node{}, lost: map[*guard][]error{},
-		overlays: map[runtimeschema.GroupVersionKind]*overlay{}, expressions: map[string]*expression{},
+		overlays: map[runtimeschema.GroupVersionKind]*overlay{}, conditions: map[string]*condition{},
 	}
 	s := &Schema{
 		kinds: map[runtimeschema.GroupVersionKind]*Kind{}, failed: map[runtimeschema.GroupVersionKind]error{},
@@ -64,7 +64,6 @@ func Compile(docs Documents) (*Schema, []error) {
 		s.landscape = newLandscape(s, owners)
 	}
 	s.uncovered = c.uncovered(s)
-	c.compareFields(s)
 	slices.SortStableFunc(c.errs, func(a, b error) int { return strings.Compare(a.Error(), b.Error()) })
 	return s, c.errs
 }
@@ -107,8 +106,8 @@ type compiler struct {
 	overlays map[runtimeschema.GroupVersionKind]*overlay
 	// trees are the shared trees of kinds. Equal trees are the same node.
 	trees map[runtimeschema.GroupVersionKind]*Node
-	// expressions are the compiled match conditions, by their text.
-	expressions map[string]*expression
+	// conditions are the compiled match conditions, by their text.
+	conditions map[string]*condition
 	// onPods are read once, when the first kind is compiled.
 	onPods *podBarriers
 }
@@ -274,8 +273,5 @@ func newKind(gvk runtimeschema.GroupVersionKind, inner *Node) *Kind {
 	root.permissions = []*Permission{{verb: verbs.All()}}
 	folds := false
 	each(&root, map[*Node]bool{}, func(n *Node) { folds = folds || n.Folds() })
-	return &Kind{
-		GroupVersionKind: gvk, Root: &root, mayBar: root.MayBarWithin(), folds: folds,
-		mayDivide: gvk.GroupKind() != podKind.GroupKind() && root.mayDivide(false, map[*Node]bool{}),
-	}
+	return &Kind{GroupVersionKind: gvk, Root: &root, mayBar: root.MayBarWithin(), folds: folds}
 }

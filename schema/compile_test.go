@@ -81,7 +81,7 @@ func TestCompile_Refuses(t *testing.T) {
 		{"a verb at the root", []fp{{Path: "", Verb: "all"}}, "the root's verb is always granular:*"},
 		{"an entry that says nothing", []fp{{Path: ".spec"}}, "says nothing"},
 		{"a barrier without a verb", []fp{{Path: ".spec", Excluded: true}}, "has no verb"},
-		{"two exclusions", []fp{{Path: ".spec", Verb: "x", Excluded: true, ExcludedWhen: "true"}}, "keep one of excluded and excludedWhen"},
+		{"two exclusions", []fp{{Path: ".spec.replicas", Verb: "x", Excluded: true, ExcludedWhen: "true"}}, "keep one of excluded and excludedWhen"},
 		{"an unknown treatment", []fp{{Path: ".spec.labels", ParameterSource: "key"}, {Path: ".spec.labels[*]", Verb: "label", ParameterizedBy: "key", ParameterTreatment: "prefix"}}, `parameter treatment "prefix" is unknown`},
 		{"a treatment without a parameter", []fp{{Path: ".spec", Verb: "x", ParameterTreatment: "slash-delimited-prefix"}}, "add parameterizedBy"},
 	} {
@@ -258,7 +258,7 @@ func TestC2_ABarrierForAKindToComeIsReportedAndHolds(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if set, err := s.Uncovered(t.Context(), ResourceRef{Resource: "pods"}, Request{}); err != nil || !set.Has(v) {
+	if set, err := s.Uncovered(t.Context(), ResourceRef{Resource: "pods"}, nil); err != nil || !set.Has(v) {
 		t.Errorf("uncovered %v, %v, want %s", set, err, v)
 	}
 }
@@ -298,7 +298,7 @@ func TestUncovered_Matching(t *testing.T) {
 					t.Fatal(err)
 				}
 			}
-			set, _ := s.Uncovered(t.Context(), c.ref, named("x"))
+			set, _ := s.Uncovered(t.Context(), c.ref, ofAlice)
 			if got := len(set.ForValues()) > 0; got != c.want {
 				t.Errorf("uncovered %v, want %v", got, c.want)
 			}

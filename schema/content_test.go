@@ -5,7 +5,6 @@ import (
 	"testing"
 
 	"github.com/fieldperm/fieldperm/api/v1alpha1"
-	"github.com/fieldperm/fieldperm/schema/fieldpath"
 )
 
 // Nodes with equal content are one node, so all that makes a difference to a barrier or a verb counts, and no text runs into the next.
@@ -33,9 +32,6 @@ func TestC2_EntriesThatDifferHaveDifferentContent(t *testing.T) {
 		"other conditions":           change(func(g *guard) { g.also = []string{"bc"} }),
 		"bared":                      change(func(g *guard) { g.bared = true }),
 		"makes":                      change(func(g *guard) { g.makes = true }),
-		"unseen":                     change(func(g *guard) { g.unseen = []unseen{{overwrites: true}} }),
-		"with":                       change(func(g *guard) { g.with = fieldpath.Pattern{{Name: "b"}} }),
-		"with the root":              change(func(g *guard) { g.with = fieldpath.Pattern{} }),
 		"power":                      change(func(g *guard) { g.entry.Powers = []Power{RunsCode} }),
 		"origin":                     change(func(g *guard) { g.from = []Origin{{FormAnnotation, "b"}} }),
 	} {

@@ -14,42 +14,25 @@ import (
 // evaluates each condition for each set, with all inputs.
 func (s *Schema) Directly(ctx context.Context, ref ResourceRef, request Request, action v1alpha1.ValidationAction) VerbSet {
 	var out VerbSet
-	fields, fieldsErr := request.Fields()
-	object, old, objectsErr := request.Objects()
+	fields, fieldsErr := request()
 	for i := range s.uncovered {
 		set := &s.uncovered[i]
 		if acts := set.denies() && action == v1alpha1.ValidationDeny || slices.Contains(set.actions, action); !acts {
 			continue
 		}
 		hold := func(changed map[string]any, to Extent) {
-			input := map[string]any{requestVariable: maps.Clone(fields), objectVariable: object, oldObjectVariable: old}
-			if fields != nil {
-				maps.Copy(input[requestVariable].(map[string]any), changed)
-			}
-			shape := shapeOfRequest{ref: ref, kind: request.Kind, sentAs: request.Kind}
-			if request.SentAs != nil {
-				shape.sentAs = *request.SentAs
-			}
-			var extent Extent
+			input := map[string]any{requestVariable: maps.Clone(fields)}
+			maps.Copy(input[requestVariable].(map[string]any), changed)
 			for _, c := range set.conditions {
-				known := (fieldsErr == nil || !c.readsFields) && (objectsErr == nil || c.reads == readsRequest)
-				if !known || !s.shown(set, shape).shows(c.expression) {
-					continue
-				}
-				if holds, err := evalBool(ctx, c.program, input); err == nil && !holds {
-					if c.reads == readsRequest {
-						return
-					}
-					extent.OwnersOnly = true
+				if holds, err := evalBool(ctx, c.program, input); fieldsErr == nil && err == nil && !holds {
+					return
 				}
 			}
-			extent.StatusValues = to.StatusValues && !extent.OwnersOnly
-			extent.StatusOnly, extent.OwnersOnly = to.StatusOnly, extent.OwnersOnly || to.OwnersOnly
 			if out == nil {
 				out = VerbSet{}
 			}
 			for v := range set.verbs {
-				out.Add(v, extent)
+				out.Add(v, to)
 			}
 		}
 		covers := set.coversAny(ref)
@@ -67,7 +50,7 @@ func (s *Schema) Directly(ctx context.Context, ref ResourceRef, request Request,
 	return out
 }
 
-// Remembered returns the number of requests' shapes of which the sets are remembered.
+// Remembered returns the number of endpoints of which the sets are remembered.
 func (s *Schema) Remembered() int {
 	s.applicable.mu.RLock()
 	defer s.applicable.mu.RUnlock()

@@ -1,10 +1,6 @@
 package schema
 
-import (
-	"context"
-
-	"github.com/google/cel-go/interpreter"
-)
+import "context"
 
 // variant is a change of the request for which conditions are evaluated. The zero variant is the request itself.
 type variant struct {
@@ -15,9 +11,15 @@ type variant struct {
 	subresource string
 }
 
-// fields returns the fields of the request that the variant changes.
-func (v variant) fields() map[string]any {
+// of returns the fields of the variant of a request.
+func (v variant) of(request map[string]any) map[string]any {
+	if v == (variant{}) {
+		return request
+	}
 	out := map[string]any{}
+	for name, value := range request {
+		out[name] = value
+	}
 	if v.isUpdate {
 		out["operation"] = "UPDATE"
 	}
@@ -27,40 +29,18 @@ func (v variant) fields() map[string]any {
 	return out
 }
 
-// of returns the fields of the variant of a request.
-func (v variant) of(request map[string]any) map[string]any {
-	if v == (variant{}) && request != nil {
-		return request
-	}
-	out := v.fields()
-	for name, value := range request {
-		if _, changed := out[name]; !changed {
-			out[name] = value
-		}
-	}
-	return out
-}
-
-// seenBy returns the variant for an expression: the request itself if the expression reads no field that the variant changes.
-func (v variant) seenBy(x *expression) variant {
-	for name := range v.fields() {
-		if x.readsField(name) {
-			return v
-		}
-	}
-	return variant{}
-}
-
-// evaluation answers the questions of all sets about one request. It reads each input once, and only if a condition needs it.
+// evaluation answers the questions of all sets about one request. It reads the request once, and only if there is a question.
 type evaluation struct {
 	ctx       context.Context
 	request   Request
 	questions []question
 	answers   []answer
-	inputs    map[variant]*input
-	fields    requestFields
-	objects   requestObjects
-	errs      []error
+	// asked says whether fields is known, nil if it cannot be read.
+	asked  bool
+	fields map[string]any
+	// inputs are the variables of conditions, by variant.
+	inputs map[variant]map[string]any
+	errs   []error
 }
 
 // answer is the result of a question. The zero answer is not known yet.
@@ -69,98 +49,40 @@ type answer struct {
 	err          error
 }
 
-// requestFields are the result of Request.Fields.
-type requestFields struct {
-	asked, known bool
-	values       map[string]any
-}
-
-// requestObjects are the result of Request.Objects.
-type requestObjects struct {
-	asked, known bool
-	object, old  any
-}
-
 func newEvaluation(ctx context.Context, request Request, questions []question) *evaluation {
-	return &evaluation{ctx: ctx, request: request, questions: questions, answers: make([]answer, len(questions)), inputs: make(map[variant]*input, 1)}
+	return &evaluation{ctx: ctx, request: request, questions: questions, answers: make([]answer, len(questions)), inputs: make(map[variant]map[string]any, 1)}
 }
 
-// answer answers a question. If its input cannot be read, the condition counts as true, and errs has the reason.
+// answer answers a question. If the request cannot be read, the condition counts as true, and errs has the reason.
 func (e *evaluation) answer(i int) (bool, error) {
 	a := &e.answers[i]
 	if !a.known {
 		a.known, a.holds = true, true
-		if in := e.input(&e.questions[i]); in != nil {
-			a.holds, a.err = e.questions[i].expression.holds(e.ctx, in)
+		if in := e.input(e.questions[i].as); in != nil {
+			a.holds, a.err = evalBool(e.ctx, e.questions[i].condition.program, in)
 		}
 	}
 	return a.holds, a.err
 }
 
-// input returns the variables that an expression reads, nil if they are not known.
-func (e *evaluation) input(q *question) *input {
-	if q.expression.readsFields && !e.readFields() || q.expression.reads > readsRequest && !e.readObjects() {
+// input returns the variables of conditions, nil if they are not known.
+func (e *evaluation) input(as variant) map[string]any {
+	if !e.asked && e.request != nil {
+		fields, err := e.request()
+		if err != nil {
+			e.errs = append(e.errs, err)
+		} else {
+			e.fields = fields
+		}
+	}
+	e.asked = true
+	if e.fields == nil {
 		return nil
 	}
-	in := e.inputs[q.as]
+	in := e.inputs[as]
 	if in == nil {
-		in = &input{requestObjects: &e.objects}
-		e.inputs[q.as] = in
-	}
-	if q.expression.readsFields && in.request == nil {
-		in.request = q.as.of(e.fields.values)
+		in = map[string]any{requestVariable: as.of(e.fields)}
+		e.inputs[as] = in
 	}
 	return in
 }
-
-// readFields reports whether the fields of the request are known.
-func (e *evaluation) readFields() bool {
-	f := &e.fields
-	if !f.asked && e.request.Fields != nil {
-		values, err := e.request.Fields()
-		f.values, f.known = values, e.isRead(err)
-	}
-	f.asked = true
-	return f.known
-}
-
-// readObjects reports whether the objects of the request are known.
-func (e *evaluation) readObjects() bool {
-	o := &e.objects
-	if !o.asked && e.request.Objects != nil {
-		object, old, err := e.request.Objects()
-		o.object, o.old, o.known = object, old, e.isRead(err)
-	}
-	o.asked = true
-	return o.known
-}
-
-func (e *evaluation) isRead(err error) bool {
-	if err != nil {
-		e.errs = append(e.errs, err)
-	}
-	return err == nil
-}
-
-// input are the variables of conditions. It implements interpreter.Activation.
-type input struct {
-	request map[string]any
-	*requestObjects
-}
-
-// ResolveName returns a variable. One that was not read does not exist, so that a condition that reads it nevertheless fails and counts as
-// true.
-func (in *input) ResolveName(name string) (any, bool) {
-	switch name {
-	case requestVariable:
-		return in.request, in.request != nil
-	case objectVariable:
-		return in.object, in.known
-	case oldObjectVariable:
-		return in.old, in.known
-	}
-	return nil, false
-}
-
-// Parent returns nil: there are no other variables.
-func (in *input) Parent() interpreter.Activation { return nil }

@@ -41,7 +41,7 @@ func (g *graft) add(f endpoint.Field, object *Node) {
 	}
 	if g.unseen {
 		b := blind{}
-		permissions, node = b.permissions(node, permissions), b.node(node)
+		permissions, node = b.permissions(permissions), b.node(node)
 	}
 	if g.zero != nothingIsZero {
 		permissions = withZero(permissions, g.zero)
@@ -57,12 +57,12 @@ func (g *graft) add(f endpoint.Field, object *Node) {
 	g.onto = append(g.onto, grafted{from, []*Node{&n}})
 }
 
-// reach returns the node at a path, and its permissions after those above it. A condition above it is about a value that the body does
-// not contain, so that barrier always holds. Keys of maps on the path are parameters that the body does not emit.
+// reach returns the node at a path, and its permissions after those above it. Keys of maps on the path are parameters that the body does
+// not emit.
 func reach(n *Node, path fieldpath.Pattern) (permissions []*Permission, at *Node, ok bool) {
 	emitted := map[string]string{}
 	for _, e := range path {
-		permissions = append(permissions, spelled(always(n.permissions), emitted)...)
+		permissions = append(permissions, spelled(n.permissions, emitted)...)
 		if n.emits != "" && !e.Any && n.mapping != nil && !n.mapping.IsField(e.Name) {
 			emitted[n.emits] = e.Name
 		}
@@ -96,11 +96,6 @@ func spelled(permissions []*Permission, emitted map[string]string) []*Permission
 		out = append(out, &base, &Permission{verb: v, powers: p.powers, origins: p.origins})
 	}
 	return out
-}
-
-// always returns the permissions with barriers for all values.
-func always(permissions []*Permission) []*Permission {
-	return whereConditional(permissions, (*Permission).always)
 }
 
 // root returns the body's tree with everything that was added, nil if the additions change nothing.
@@ -148,7 +143,7 @@ func (o *grafted) into(n *Node, path fieldpath.Pattern, isRoot bool, held []*Per
 	}
 	if len(n.mapping.fields) == 1 && n.mapping.value == nil && !isRoot {
 		// The only field here belongs to the object. The object's permissions replace those of the values around it, except for barriers.
-		held = slices.Concat(held, slices.DeleteFunc(always(n.permissions), func(p *Permission) bool { return !p.MayBar() }))
+		held = slices.Concat(held, slices.DeleteFunc(slices.Clone(n.permissions), func(p *Permission) bool { return !p.MayBar() }))
 		out.permissions = nil
 	}
 	out.mapping = n.mapping.with(path[0].Name, o.into(n.mapping.Child(path[0].Name), path[1:], false, held))

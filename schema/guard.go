@@ -61,10 +61,17 @@ func (b *builder) permission(g *guard, p place) *Permission {
 		g = g.bare()
 		e = g.entry
 	}
+	if e.ExcludedWhen != "" && !p.isScalar {
+		if !g.lent {
+			b.errs = append(b.errs, g.fault("%s: excludedWhen is about a string, a number or a boolean, and the type declares something else: put it at the scalar, or write a ConditionalPolicy of effect Deny", b.placeOf(g)))
+			return nil
+		}
+		g = g.always()
+	}
 	if known := b.permissions.byContent[g.says]; known != nil {
 		return known
 	}
-	out := &Permission{verb: verb, parameter: e.ParameterizedBy, treatment: e.ParameterTreatment, excluded: e.Excluded, makes: g.makes, bared: g.bared, unseen: g.unseen, with: g.with, powers: e.Powers, origins: g.from, effect: g.effect}
+	out := &Permission{verb: verb, parameter: e.ParameterizedBy, treatment: e.ParameterTreatment, excluded: g.entry.Excluded, makes: g.makes, bared: g.bared, powers: e.Powers, origins: g.from, effect: g.effect}
 	if !b.parameter(g, out) || !b.exclusion(g, out) {
 		return nil
 	}
@@ -154,14 +161,12 @@ func (b *builder) exclusion(g *guard, out *Permission) bool {
 		return false
 	}
 	for _, expression := range append([]string{g.entry.ExcludedWhen}, g.also...) {
-		condition, err := newBarrierCondition(expression)
+		program, err := valueDialect.compile(expression, cel.BoolType)
 		if err != nil {
 			b.errs = append(b.errs, g.fault("%s: excludedWhen %v", b.placeOf(g), err))
 			return false
 		}
-		out.excludedWhen, out.names = append(out.excludedWhen, condition), append(out.names, condition.names...)
+		out.excludedWhen = append(out.excludedWhen, barrierCondition{program, expression})
 	}
-	slices.Sort(out.names)
-	out.names = slices.Compact(out.names)
 	return true
 }

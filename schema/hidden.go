@@ -25,8 +25,6 @@ type Loss struct {
 type hidden struct {
 	instead   string
 	elsewhere bool
-	// shows says which parts of the object match conditions may read.
-	shows reads
 	// lossless means that the version keeps every field, but some fields have unknown names in it, or other verbs.
 	lossless bool
 	// shown are the top-level fields in which a lossless version hides nothing.
@@ -145,10 +143,7 @@ func (c *compiler) conceal(s *Schema, owners map[runtimeschema.GroupVersionKind]
 				c.concealNames(s, gvk, all, roundTrips[kind])
 				continue
 			}
-			h := &hidden{instead: loss.Instead, elsewhere: loss.Elsewhere, shows: readsMetadata, verbs: map[string]bool{}}
-			if loss.Metadata {
-				h.shows = readsRequest
-			}
+			h := &hidden{instead: loss.Instead, elsewhere: loss.Elsewhere, verbs: map[string]bool{}}
 			for _, other := range all {
 				if err := s.failed[other]; err != nil {
 					s.failed[gvk] = err

@@ -130,7 +130,7 @@ func permissionsOf(nodes []*Node) (all []*Permission, trees [][]*Permission) {
 // only bars.
 func says(permissions []*Permission, p *Permission) bool {
 	return slices.ContainsFunc(permissions, func(q *Permission) bool {
-		return q == p || sameVerb(q, p) && (!p.MayBar() || q.excluded && q.with == nil) && (!p.barsOnly || q.barsOnly)
+		return q == p || sameVerb(q, p) && (!p.MayBar() || q.excluded) && (!p.barsOnly || q.barsOnly)
 	})
 }
 
@@ -156,5 +156,5 @@ func sameGuards(a, b []*Permission) bool { return slices.EqualFunc(a, b, sameGua
 // sameGuard reports whether two permissions have the same effect. Two expressions are compared by identity only.
 func sameGuard(a, b *Permission) bool {
 	return a == b || sameVerb(a, b) && a.treatment == b.treatment && a.barsOnly == b.barsOnly && a.expression == nil && b.expression == nil &&
-		(a.excluded && b.excluded && slices.Equal(a.with, b.with) || !a.MayBar() && !b.MayBar())
+		(a.excluded && b.excluded || !a.MayBar() && !b.MayBar())
 }

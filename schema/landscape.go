@@ -21,9 +21,7 @@ type landscape struct {
 	groups map[string]bool
 	// statusInside are the resources with a version that lacks the subresource status.
 	statusInside map[runtimeschema.GroupResource]bool
-	// scaled are the resources whose definitions have the subresource scale, in order.
-	scaled []runtimeschema.GroupResource
-	bodies map[runtimeschema.GroupKind][]*Kind
+	bodies       map[runtimeschema.GroupKind][]*Kind
 	// through are the trees of bodies that write a part of an object of another kind.
 	through map[through]*Kind
 	borne   map[bearer]map[string]*borne
@@ -51,9 +49,6 @@ func newLandscape(s *Schema, owners map[runtimeschema.GroupVersionKind]*Topology
 	for _, gvk := range inOrder(owners) {
 		resource := owners[gvk].resource(gvk)
 		l.groups[gvk.Group] = true
-		if _, ok := owners[gvk].Replicas[gvk]; ok && !slices.Contains(l.scaled, resource) {
-			l.scaled = append(l.scaled, resource)
-		}
 		if owners[gvk].StatusInside[gvk] {
 			l.statusInside[resource] = true
 		}

@@ -6,6 +6,7 @@ import (
 
 	runtimeschema "k8s.io/apimachinery/pkg/runtime/schema"
 
+	"github.com/fieldperm/fieldperm/schema/endpoint"
 	"github.com/fieldperm/fieldperm/schema/fieldpath"
 	"github.com/fieldperm/fieldperm/verbs"
 )
@@ -22,7 +23,7 @@ import (
 func (c *compiler) concealNames(s *Schema, gvk runtimeschema.GroupVersionKind, all []runtimeschema.GroupVersionKind, roundTrips bool) {
 	own := shapeOf(gvk, c.owner)
 	replicas, err := fieldpath.ParsePattern(c.owner[gvk].replicas(gvk))
-	h := &hidden{lossless: true, shows: readsObject, replicas: err == nil, shown: own.fields(), verbs: map[string]bool{}}
+	h := &hidden{lossless: true, replicas: err == nil, shown: own.fields(), verbs: map[string]bool{}}
 	for _, other := range all {
 		if other == gvk || c.trees[gvk] == c.trees[other] && c.trees[gvk] != nil || c.docs.Traced && sameButOrigins(c.trees[gvk], c.trees[other]) || !c.isServed(other) {
 			continue
@@ -103,7 +104,6 @@ func (p *versionPair) isSame(at fieldpath.Pattern) bool { return p.own.at(at).sa
 
 // concealAround removes from h the fields in which the version may hide renamed fields, so that only the others count as shown.
 func (p *versionPair) concealAround(h *hidden) {
-	h.shows = readsRequest
 	for name := range h.shown {
 		if name == "metadata" || !p.isSame(fieldpath.Pattern{{Name: name}}) {
 			delete(h.shown, name)
@@ -173,6 +173,17 @@ func (c *compiler) unnamed(h *hidden, pair *versionPair) bool {
 		}
 	}
 	return found
+}
+
+// isServed reports whether clients may send objects in a version. All versions are served that an API server publishes or a definition
+// has. Of the versions that are only compiled in, those are served that were recorded.
+func (c *compiler) isServed(gvk runtimeschema.GroupVersionKind) bool {
+	if !c.owner[gvk].RoundTrips {
+		return true
+	}
+	resource := c.owner[gvk].resource(gvk)
+	own, _ := endpoint.Lookup(resource.Group, resource.Resource, "")
+	return own.Body.Kind == "" || own.GroupKind() != gvk.GroupKind() || slices.Contains(own.Versions, gvk.Version)
 }
 
 // saidOf returns the entries of the documents that name a version, or with all, of all documents about it. The catalogue counts as naming

@@ -55,16 +55,13 @@ type guard struct {
 	also []string
 	// document is the place of the document among all.
 	document int
-	// lent means that the entry, or a part of it, comes from another version. If the path does not emit the parameter, the verb is used
-	// without it.
+	// lent means that the entry, or a part of it, comes from another version or from Pods. If the path does not emit the parameter, the verb is
+	// used without it. If no scalar is declared there, the barrier holds for all values.
 	lent bool
 	// bared means that the verb takes a parameter, which is not known here.
 	bared bool
-	// makes means that the field becomes a part of a new object with each change. unseen is what its conditions may miss there.
-	makes  bool
-	unseen []unseen
-	// with is a field that a template must have for the barrier to hold there, nil for none.
-	with fieldpath.Pattern
+	// makes means that the field becomes a part of a new object with each change.
+	makes bool
 	// everyKind means that the document is about every kind, not about the versions of one.
 	everyKind bool
 	// from are the origins, nil if the compile is not traced.
@@ -81,14 +78,10 @@ func newGuard(source string, rank Rank, e *Entry, from []Origin) *guard {
 func (g *guard) describe() {
 	var c content
 	e := g.entry
-	c.flags(e.Excluded, g.bared, g.makes, g.with != nil)
-	c.texts(e.Verb, e.ParameterizedBy, e.ParameterTreatment, e.ParameterExpression, e.ExcludedWhen, g.with.String())
+	c.flags(e.Excluded, g.bared, g.makes)
+	c.texts(e.Verb, e.ParameterizedBy, e.ParameterTreatment, e.ParameterExpression, e.ExcludedWhen)
 	c.list(g.also...)
 	c.list(stringsOf(e.Powers)...)
-	c.number(len(g.unseen))
-	if len(g.unseen) > 0 {
-		c.texts(fmt.Sprintf("%v", g.unseen))
-	}
 	g.effect = string(c)
 	for _, from := range g.from {
 		c.texts(string(from.Form), from.Source)

@@ -8,7 +8,6 @@ import (
 	"github.com/google/cel-go/cel"
 
 	"github.com/fieldperm/fieldperm/api/v1alpha1"
-	"github.com/fieldperm/fieldperm/schema/fieldpath"
 	"github.com/fieldperm/fieldperm/verbs"
 )
 
@@ -21,18 +20,15 @@ type Permission struct {
 	// expressionText is the source of expression.
 	expressionText string
 	excluded       bool
-	// excludedWhen are conditions on values; if any is true, the permission is a barrier.
+	// excludedWhen are conditions on a scalar; if any is true, the permission is a barrier.
 	excludedWhen []barrierCondition
-	// names are the names of fields that the conditions may read, sorted.
-	names []string
-	zero  zero
+	zero         zero
+	// unseen means that the old value is not known: the request changes a stored object that it does not show.
+	unseen bool
 	// bared means that the verb takes a parameter, which is not known here.
 	bared bool
-	// makes means that each change makes a new object, which had no old value. unseen is what the conditions may miss there.
-	makes  bool
-	unseen []unseen
-	// with is a field that a template must have for the barrier to hold there, nil for none.
-	with fieldpath.Pattern
+	// makes means that each change makes a new object, which had no old value.
+	makes bool
 	// barsOnly: see BarsOnly.
 	barsOnly bool
 	powers   []Power
@@ -41,42 +37,11 @@ type Permission struct {
 	effect  string
 }
 
-// barrierCondition is one condition on values.
+// barrierCondition is one condition on a scalar.
 type barrierCondition struct {
 	program cel.Program
 	text    string
-	// readsOld means that the condition reads the old value.
-	readsOld bool
-	// names are the names of fields that the condition may read, in any order.
-	names []string
-	// uses are the parts of the values that the condition uses.
-	uses []use
 }
-
-// newBarrierCondition compiles an excludedWhen.
-func newBarrierCondition(expression string) (barrierCondition, error) {
-	program, ast, err := valueDialect.compileAST(expression, cel.BoolType)
-	if err != nil {
-		return barrierCondition{}, err
-	}
-	return barrierCondition{
-		program: program, text: expression, readsOld: len(identifiers(ast, oldValueVariable)) > 0, names: namesRead(ast), uses: usesOf(ast, valueVariable, oldValueVariable),
-	}, nil
-}
-
-// mayHold reports whether the condition is true of a value, or cannot be evaluated. Then it counts as true. A faulty condition has no program.
-func (c *barrierCondition) mayHold(value any) bool {
-	if c.program == nil {
-		return true
-	}
-	holds, err := evalBool(context.Background(), c.program, map[string]any{valueVariable: value, oldValueVariable: nil})
-	return err != nil || holds
-}
-
-const (
-	valueVariable    = "self"
-	oldValueVariable = "oldSelf"
-)
 
 // Base returns the verb without a parameter. It covers the node whatever the parameter is.
 func (p *Permission) Base() verbs.Verb { return p.verb }
@@ -136,18 +101,6 @@ func (p *Permission) MayBar() bool { return p.excluded || len(p.excludedWhen) > 
 // Conditional reports whether the barrier depends on values.
 func (p *Permission) Conditional() bool { return !p.excluded && len(p.excludedWhen) > 0 }
 
-// readsOld reports whether a condition of the barrier reads the old value.
-func (p *Permission) readsOld() bool {
-	return slices.ContainsFunc(p.excludedWhen, func(c barrierCondition) bool { return c.readsOld })
-}
-
-// always returns the permission as a barrier for all values.
-func (p *Permission) always() *Permission {
-	out := *p
-	out.excluded = true
-	return &out
-}
-
 // zero is the meaning of an absent value in a body from which API servers leave out a number that is 0.
 type zero int
 
@@ -186,7 +139,7 @@ func (p *Permission) BarsOnly() bool { return p.barsOnly }
 // Powers returns the effects that the verb permits beyond its field, in the order of AllPowers. Callers must not change the slice.
 func (p *Permission) Powers() []Power { return p.powers }
 
-// Bars reports whether the permission is a barrier for a change from oldSelf to self. Both are decoded JSON values of the node itself;
+// Bars reports whether the permission is a barrier for a change from oldSelf to self. Both are decoded JSON scalars of the node itself;
 // nil means absent or null. An error counts as a barrier. This includes the end of the context; a caller that must distinguish the two
 // checks the context.
 func (p *Permission) Bars(ctx context.Context, oldSelf, self any) bool {
@@ -206,8 +159,12 @@ func (p *Permission) Bars(ctx context.Context, oldSelf, self any) bool {
 }
 
 func (p *Permission) barsWhen(ctx context.Context, oldSelf, self any) bool {
+	values := map[string]any{valueVariable: self}
+	if !p.unseen { // Else a condition that comes to read it fails.
+		values[oldValueVariable] = oldSelf
+	}
 	for i := range p.excludedWhen {
-		holds, err := evalBool(ctx, p.excludedWhen[i].program, map[string]any{valueVariable: self, oldValueVariable: oldSelf})
+		holds, err := evalBool(ctx, p.excludedWhen[i].program, values)
 		if err != nil || holds {
 			return true
 		}

@@ -18,8 +18,6 @@ type derivation struct {
 	isAlias bool
 	// isItem means that the item of the innermost list that field is in may be new.
 	isItem bool
-	// with is another field that field is derived from, without which a Pod does not get it; nil for none.
-	with fieldpath.Pattern
 }
 
 // shared returns the number of steps that both paths begin with.
@@ -44,11 +42,7 @@ var derivations = sync.OnceValue(func() []derivation {
 	for _, d := range endpoint.DerivedOfPods() {
 		from, _, _ := strings.Cut(d.From, `["`)
 		if unbarred[from] == "" && (!d.Shown || d.Same) {
-			next := derivation{field: pattern(d.Field), from: pattern(d.From), isAlias: d.Same, isItem: d.Item}
-			if d.With != "" {
-				next.with = pattern(d.With)
-			}
-			out = append(out, next)
+			out = append(out, derivation{field: pattern(d.Field), from: pattern(d.From), isAlias: d.Same, isItem: d.Item})
 		}
 	}
 	return out
@@ -67,7 +61,6 @@ func pattern(text string) fieldpath.Pattern {
 // them in Pods. The error says that there are too many.
 func (o *overlay) onDerived() (*overlay, *Error) {
 	out, r := &overlay{}, newRoom()
-	read := map[*guard][]barrierCondition{} // A guard may be above many fields, and conditions are slow to compile.
 	known := map[string]bool{}
 	for _, d := range derivations() {
 		ways, hasRoom := o.barring(d.field, &r)
@@ -80,13 +73,10 @@ func (o *overlay) onDerived() (*overlay, *Error) {
 			// last is the index of the last barrier, ofItem that of the last guard that a new item needs.
 			last, ofItem := -1, -1
 			for _, on := range way {
-				if _, known := read[on.guard]; !known {
-					read[on.guard] = on.conditions()
-				}
 				switch {
 				case !on.bars() && len(chain) > 0:
 					chain = append(chain, on.onPods(PodPart(d.field[0].Name)))
-				case on.bars() && d.mayBeSeen(on.depth, on.entry.Excluded, read[on.guard]):
+				case on.bars():
 					if lent[on.guard] == nil {
 						lent[on.guard] = on.lendTo(d)
 					}
@@ -128,7 +118,7 @@ func (on passage) lendTo(d derivation) *guard {
 	if d.isAlias && on.depth >= len(d.field) {
 		return lent
 	}
-	return lent.always().change(func(g *guard) { g.with = d.with })
+	return lent.always()
 }
 
 // item returns the length of the path of the innermost item that the field is in, 0 if it is in none.
@@ -140,82 +130,21 @@ func (d derivation) item() int {
 	return n
 }
 
-// mayBeSeen reports whether a barrier on the way to the field, or below it, may hold because of the field.
-func (d derivation) mayBeSeen(depth int, excluded bool, conditions []barrierCondition) bool {
-	return excluded || depth >= len(d.field) || slices.ContainsFunc(conditions, func(c barrierCondition) bool { return len(d.seenBy(depth, c)) > 0 })
-}
-
-// seenBy returns the uses of a condition at a place on the way to the field that may notice the field. A condition that uses no value holds always,
-// or never.
-func (d derivation) seenBy(depth int, c barrierCondition) []use {
-	isNewItem := d.isItem && depth == d.item()
-	switch {
-	case len(c.uses) == 0:
-		return []use{{}}
-	case (isNewItem || !d.isAnywhere()) && !d.isThere(depth, nil) && c.mayHold(d.around(depth)):
-		return c.uses // The value comes into being with the field, and the condition holds because of what it lacks.
-	}
-	var out []use
-	for _, u := range c.uses {
-		if !(u.exists && (d.isThere(depth, u.path) || isNewItem && len(u.path) == 0)) && u.sees(d.field[depth:], d.isItem) {
-			out = append(out, u)
+// meets reports whether one of two paths may lead to the other.
+func meets(a, b fieldpath.Pattern) bool {
+	for i := range min(len(a), len(b)) {
+		if !a[i].Any && !b[i].Any && !isSameKey(a[i].Name, b[i].Name) {
+			return false
 		}
 	}
-	return out
+	return true
 }
 
-// around returns a value at a place on the way to the field that has nothing but what the field is in.
-func (d derivation) around(depth int) any {
-	var value any = map[string]any{}
-	for i := len(d.field) - 2; i >= depth; i-- {
-		if d.field[i].Any {
-			value = []any{value}
-		} else {
-			value = map[string]any{d.field[i].Name: value}
-		}
-	}
-	return value
-}
-
-// isThere reports whether what is at a path below a place on the way to the field is there whether the field is or not: it is a part of a Pod, an
-// item that is not new, or the field is derived from something in it.
-func (d derivation) isThere(depth int, path fieldpath.Pattern) bool {
-	at := slices.Concat(d.field[:depth], path)
-	if len(at) <= 1 {
-		return true
-	}
-	isPrefix := len(at) <= len(d.from) && meets(at, d.from)
-	isItem := len(at) <= len(d.field) && meets(at, d.field) && at[len(at)-1].Any && (!d.isItem || len(at) != d.item())
-	return isPrefix || isItem
-}
-
-// isAnywhere reports whether admission gives the field to every Pod, whether a template has the other field or not: the volume of a token. Templates
-// cannot tell, so that a condition is evaluated as if there were none.
-func (d derivation) isAnywhere() bool {
-	return d.isItem && slices.ContainsFunc(d.field, func(e fieldpath.Element) bool { return e.Name == "volumes" || e.Name == "volumeMounts" })
-}
-
-// readsOnly reports whether the conditions of a barrier read nothing but some fields of its value.
-func (g *guard) readsOnly(names []string) bool {
-	return !slices.ContainsFunc(g.conditions(), func(c barrierCondition) bool {
-		return slices.ContainsFunc(c.uses, func(u use) bool { return len(u.path) == 0 || !slices.Contains(names, u.path[0].Name) })
+// isDerived reports whether the API server derives a field at a path of Pods from another one, of which it does not have the values.
+func isDerived(at fieldpath.Pattern) bool {
+	return slices.ContainsFunc(derivations(), func(d derivation) bool {
+		return !d.isAlias && meets(at, d.field)
 	})
-}
-
-// conditions compiles the conditions of a barrier. A condition that uses the whole stands for a faulty one.
-func (g *guard) conditions() []barrierCondition {
-	var out []barrierCondition
-	for _, expression := range append([]string{g.entry.ExcludedWhen}, g.also...) {
-		if expression == "" {
-			continue
-		}
-		c, err := newBarrierCondition(expression)
-		if err != nil {
-			c = barrierCondition{uses: []use{{}}}
-		}
-		out = append(out, c)
-	}
-	return out
 }
 
 // always returns the barrier for all values.

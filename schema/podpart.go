@@ -98,13 +98,6 @@ func (c *compiler) podBarriers() *podBarriers {
 	for _, part := range []PodPart{PodSpec, PodMetadata} {
 		c.onPods.parts[part] = said.field(string(part)).onPods(fieldpath.Pattern{{Name: string(part)}})
 	}
-	if metadata := c.onPods.parts[PodMetadata]; metadata != nil {
-		for i, g := range metadata.pods {
-			if !g.readsOnly(handedOn) {
-				metadata.pods[i] = g.always()
-			}
-		}
-	}
 	derived, err := all.onDerived()
 	if err != nil {
 		c.report(err) // A fault of a document about Pods, so that no kind that Pods are made from is in force.
@@ -168,7 +161,10 @@ func (o *overlay) onPods(at fieldpath.Pattern) *overlay {
 	out := &overlay{any: o.any.onPods(at.Child(fieldpath.Element{Any: true})), fields: map[string]*overlay{}}
 	if o.guard != nil && o.guard.bars() {
 		barrier := o.guard.onPods(PodPart(at[0].Name))
-		out.pods = []*guard{barrier.change(func(g *guard) { g.unseen = o.guard.unseenAt(at) })}
+		if barrier.entry.ExcludedWhen != "" && isDerived(at) {
+			barrier = barrier.always() // A template does not show the value that a Pod gets.
+		}
+		out.pods = []*guard{barrier}
 	}
 	for name, below := range o.fields {
 		next := below.onPods(at.Child(fieldpath.Element{Name: name}))

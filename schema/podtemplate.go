@@ -72,8 +72,7 @@ func (s *Schema) OnTemplates(spec *v1alpha1.UncoveredPermissionSetSpec) []Templa
 	return out
 }
 
-// onTemplates returns the sets that hold a set about Pods for what Pods are made from. A condition on the object is about a Pod, which
-// the request does not have, so it counts as true.
+// onTemplates returns the sets that hold a set about Pods for what Pods are made from.
 func (s *Schema) onTemplates(set *uncoveredSet, spec *v1alpha1.UncoveredPermissionSetSpec) []uncoveredSet {
 	var out []uncoveredSet
 	for _, b := range s.OnTemplates(spec) {
@@ -81,9 +80,8 @@ func (s *Schema) onTemplates(set *uncoveredSet, spec *v1alpha1.UncoveredPermissi
 		if !known {
 			continue
 		}
-		named := set.covers(ResourceRef{Group: b.Group, Resource: b.Resource})
 		derived := uncoveredSet{
-			source: set.source, barrier: set.barrier, verbs: VerbSet{}, declared: set.declared, actions: set.actions, targets: []*target{t},
+			source: set.source, barrier: set.barrier, verbs: VerbSet{}, conditions: set.conditions, declared: set.declared, actions: set.actions, targets: []*target{t},
 			resources: []v1alpha1.ResourceRule{{APIGroups: []string{b.Group}, Resources: []string{b.Resource}}},
 		}
 		for _, text := range b.Verbs {
@@ -91,24 +89,7 @@ func (s *Schema) onTemplates(set *uncoveredSet, spec *v1alpha1.UncoveredPermissi
 				derived.verbs[v] = Extent{}
 			}
 		}
-		for i := range set.conditions {
-			if named || set.conditions[i].reads == readsRequest {
-				derived.conditions = append(derived.conditions, set.conditions[i])
-			}
-		}
 		out = append(out, derived)
-	}
-	return out
-}
-
-// unreadTemplates returns the resources where a set about Pods holds because Pods are made from them, and where its conditions on the
-// object are not evaluated.
-func (s *Schema) unreadTemplates(set *uncoveredSet) []string {
-	var out []string
-	for i := range s.uncovered {
-		if derived := &s.uncovered[i]; derived.source == set.source && len(derived.conditions) < len(set.conditions) {
-			out = append(out, derived.targets[0].String())
-		}
 	}
 	return out
 }

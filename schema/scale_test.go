@@ -71,10 +71,12 @@ func TestC2_ABarrierOnReplicasHoldsOnScale(t *testing.T) {
 	}
 }
 
-func TestC2_AConditionAboveTheReplicasAlwaysHoldsOnScale(t *testing.T) {
-	docs := things(t, document("f.yaml", "A", RankAdministrator,
-		v1alpha1.FieldPermission{Path: ".spec", Verb: "all", ExcludedWhen: "self.labels.size() == 100"},
-		v1alpha1.FieldPermission{Path: ".spec.replicas", Verb: "size", ExcludedWhen: "self == 100"}))
+// TestC2_ABarrierOnTheScaleHoldsBesideTheParents: an administrator's entry for every Scale also holds for a resource that has a Scale of
+// its own.
+func TestC2_ABarrierOnTheScaleHoldsBesideTheParents(t *testing.T) {
+	scale := document("s.yaml", "", RankAdministrator, v1alpha1.FieldPermission{Path: ".spec", Verb: "size", Excluded: true})
+	scale.Group, scale.Kind = scaleKind.Group, scaleKind.Kind
+	docs := things(t, scale, document("f.yaml", "A", RankAdministrator, v1alpha1.FieldPermission{Path: ".spec.replicas", Verb: "width"}))
 	docs.Topologies = append(docs.Topologies, scaleTopology(t))
 	s, errs := Compile(docs)
 	if len(errs) > 0 {
@@ -84,37 +86,12 @@ func TestC2_AConditionAboveTheReplicasAlwaysHoldsOnScale(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	for _, p := range k.Root.Map().Child("spec").Map().Child("replicas").Permissions() {
-		// A Scale holds the replicas, not the labels.
-		if conditional := p.Base().Name() == "size"; p.Conditional() != conditional || p.Bars(t.Context(), nil, int64(1)) == conditional {
-			t.Errorf("%s: conditional %v, bars %v", p.Base(), p.Conditional(), p.Bars(t.Context(), nil, int64(1)))
-		}
+	permissions := k.Root.Map().Child("spec").Map().Child("replicas").Permissions()
+	if len(permissions) != 2 || permissions[0].Base().Name() != "size" || !permissions[0].Bars(t.Context(), nil, int64(1)) || permissions[1].MayBar() {
+		t.Errorf("permissions %v", permissions)
 	}
-}
-
-// TestC2_ABarrierOnTheScaleHoldsBesideTheParents: an administrator's entry for every Scale also holds for a resource that has a Scale of
-// its own.
-func TestC2_ABarrierOnTheScaleHoldsBesideTheParents(t *testing.T) {
-	for _, condition := range []string{"", "self.replicas == 100"} {
-		scale := document("s.yaml", "", RankAdministrator, v1alpha1.FieldPermission{Path: ".spec", Verb: "size", Excluded: condition == "", ExcludedWhen: condition})
-		scale.Group, scale.Kind = scaleKind.Group, scaleKind.Kind
-		docs := things(t, scale, document("f.yaml", "A", RankAdministrator, v1alpha1.FieldPermission{Path: ".spec.replicas", Verb: "width"}))
-		docs.Topologies = append(docs.Topologies, scaleTopology(t))
-		s, errs := Compile(docs)
-		if len(errs) > 0 {
-			t.Fatal(errs)
-		}
-		k, err := s.KindFor(scaleKind, ResourceRef{Group: "example.com", Resource: "as", Subresource: "scale"})
-		if err != nil {
-			t.Fatal(err)
-		}
-		permissions := k.Root.Map().Child("spec").Map().Child("replicas").Permissions()
-		if len(permissions) != 2 || permissions[0].Base().Name() != "size" || !permissions[0].Bars(t.Context(), nil, int64(1)) || permissions[1].MayBar() {
-			t.Errorf("condition %q: permissions %v", condition, permissions)
-		}
-		if spec := k.Root.Map().Child("spec"); !k.MayBar() || !k.Root.MayBarWithin() || !spec.MayBarWithin() || spec.Map().Child("replicas").MayBarWithin() {
-			t.Errorf("condition %q: the barrier is not known to be below the root and the spec", condition)
-		}
+	if spec := k.Root.Map().Child("spec"); !k.MayBar() || !k.Root.MayBarWithin() || !spec.MayBarWithin() || spec.Map().Child("replicas").MayBarWithin() {
+		t.Error("the barrier is not known to be below the root and the spec")
 	}
 }
 

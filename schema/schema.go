@@ -19,7 +19,7 @@ type Schema struct {
 	kinds     map[runtimeschema.GroupVersionKind]*Kind
 	failed    map[runtimeschema.GroupVersionKind]error
 	uncovered []uncoveredSet
-	// applicable are the sets by the requests for which they may hold.
+	// applicable are the sets by the endpoints for whose requests they may hold.
 	applicable applicable
 	// landscape is nil if there are no sets.
 	landscape *landscape
@@ -43,8 +43,6 @@ type Kind struct {
 	mayBar bool
 	// folds: see Folds.
 	folds bool
-	// mayDivide: see Divided.
-	mayDivide bool
 	// shown: see ShownInFull.
 	shown bool
 	// reads: see Read. It is nil if a review shows objects as readers get them.
@@ -53,8 +51,6 @@ type Kind struct {
 	hidden *hidden
 	// unshared: see Unshared.
 	unshared []Unshared
-	// unlike are the fields of match conditions, by path, that are different in another version.
-	unlike map[string]bool
 	// versions are the versions that compiled, by apiVersion; nil if there is only one.
 	versions map[string]*Kind
 	// alike says which fields are the same in other versions, by apiVersion.
@@ -133,8 +129,7 @@ type VerbSet map[verbs.Verb]Extent
 
 // Extent says for which changes a barrier holds. The zero value means all changes.
 type Extent struct {
-	// OwnersOnly means that the barrier holds only for changes of owners. The value then changes in a later request, so a condition on
-	// the values of this request does not apply.
+	// OwnersOnly means that the barrier holds only for changes of owners.
 	OwnersOnly bool
 	// StatusOnly means that the barrier holds only for changes of owners in the status.
 	StatusOnly bool

@@ -19,25 +19,17 @@ type ResourceRef struct {
 	Group, Version, Resource, Subresource string
 }
 
-// Request describes a write for the matching of sets.
-type Request struct {
-	// Kind is the kind of the body.
-	Kind runtimeschema.GroupVersionKind
-	// SentAs is the kind in which the client sent the body, nil if it is not known.
-	SentAs *runtimeschema.GroupVersionKind
-	// Fields returns the fields of the request, and Objects the new and the old object, nil for an absent one, all as decoded JSON with
-	// int64 and float64 for numbers. The evaluation does not change them. If one of them returns an error, all conditions that read its
-	// result count as true. Each is called only if a condition reads its result. nil means that there is no such input.
-	Fields  func() (map[string]any, error)
-	Objects func() (object, oldObject any, err error)
-}
+// Request returns the fields of a request without its objects, for match conditions: decoded JSON with int64 and float64 for numbers. The
+// evaluation does not change them. It is called only if there is a condition. After an error, and if Request or the fields are nil, all
+// conditions count as true.
+type Request func() (map[string]any, error)
 
 type uncoveredSet struct {
 	source     string
 	barrier    string
 	verbs      VerbSet
 	resources  []v1alpha1.ResourceRule
-	conditions []condition
+	conditions []*condition
 	// declared are the conditions as the document has them.
 	declared []v1alpha1.MatchCondition
 	// actions are nil if the set refuses writes.
@@ -49,9 +41,8 @@ type uncoveredSet struct {
 
 // Uncovered returns the verbs that are barriers for the request, from every UncoveredPermissionSet that refuses writes and matches any name
 // of the endpoint.
-// A match condition counts as true if it fails, if the context ends, or if it reads an object that the request does not show. Some
-// requests change a stored object that they do not show; they are matched twice, with their own operation and as an UPDATE. The error is
-// for the log only. Callers must not change the result.
+// A match condition counts as true if it fails, or if the context ends. Some requests change a stored object that they do not show; they
+// are matched twice, with their own operation and as an UPDATE. The error is for the log only. Callers must not change the result.
 func (s *Schema) Uncovered(ctx context.Context, ref ResourceRef, request Request) (VerbSet, error) {
 	return s.matching(ctx, ref, request, v1alpha1.ValidationDeny)
 }
@@ -186,12 +177,12 @@ func (c *compiler) uncovered(s *Schema) []uncoveredSet {
 			}
 		}
 		for j, match := range d.Set.Spec.MatchConditions {
-			compiled, err := c.expression(match.Expression)
+			compiled, err := c.condition(match.Expression)
 			if err != nil {
 				b.report(false, fmt.Sprintf("/spec/matchConditions/%d/expression", j), "match condition %q: %v", match.Name, err)
 				continue
 			}
-			set.conditions = append(set.conditions, condition{match.Name, compiled})
+			set.conditions = append(set.conditions, compiled)
 		}
 		if len(d.Set.Spec.UncoveredPermissions) == 0 {
 			b.report(false, "/spec/uncoveredPermissions", "the set is empty: name the verbs that are uncovered")

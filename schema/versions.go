@@ -114,6 +114,7 @@ func (g *guard) strengthen(other *guard) *guard {
 	}
 	return g.change(func(out *guard) {
 		out.withOrigins(other)
+		out.lent = g.lent || g.entry.ExcludedWhen == ""
 		if other.entry.Excluded {
 			out.entry.Excluded, out.entry.ExcludedWhen, out.also = true, "", nil
 			return

@@ -73,7 +73,8 @@ type FieldPermission struct {
 	// +optional
 	Excluded bool `json:"excluded,omitempty"`
 	// excludedWhen is CEL over self (the new value, null when removed) and oldSelf (the old value,
-	// null when added): the verb is a barrier only where it is true. An error counts as true.
+	// null when added): the verb is a barrier only where it is true. An error counts as true. It is for
+	// fields that are declared as a string, a number or a boolean.
 	// +optional
 	// +kubebuilder:validation:MinLength=1
 	// +kubebuilder:validation:MaxLength=4096

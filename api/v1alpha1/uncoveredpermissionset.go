@@ -101,7 +101,7 @@ type ResourceRule struct {
 	Resources []string `json:"resources"`
 }
 
-// MatchCondition is CEL over request (the admission request), object and oldObject.
+// MatchCondition is CEL over request, the admission request without its objects. What depends on objects is a ConditionalPolicy of effect Deny.
 type MatchCondition struct {
 	// name of the condition.
 	// +required

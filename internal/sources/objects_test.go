@@ -94,7 +94,7 @@ func uncovers(t *testing.T, l *Live, verb string) bool {
 	if err != nil {
 		t.Fatal(err)
 	}
-	set, _ := l.Schema().Uncovered(t.Context(), schema.ResourceRef{Group: "apps", Version: "v1", Resource: "deployments"}, schema.Request{})
+	set, _ := l.Schema().Uncovered(t.Context(), schema.ResourceRef{Group: "apps", Version: "v1", Resource: "deployments"}, nil)
 	return set.Has(v)
 }
 

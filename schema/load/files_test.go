@@ -78,7 +78,7 @@ func TestOffline(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	uncovered, err := compiled.Uncovered(t.Context(), schema.ResourceRef{Group: "apps", Resource: "deployments"}, schema.Request{})
+	uncovered, err := compiled.Uncovered(t.Context(), schema.ResourceRef{Group: "apps", Resource: "deployments"}, nil)
 	if err != nil || !uncovered.Has(pause) {
 		t.Errorf("uncovered %v, error %v", uncovered, err)
 	}

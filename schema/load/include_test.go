@@ -122,7 +122,7 @@ func TestG5_C8_BarriersOfPodsHoldInIncludedTemplates(t *testing.T) {
 			if len(errs) > 0 {
 				t.Fatal(errs)
 			}
-			got, err := s.Uncovered(t.Context(), schema.ResourceRef{Group: "example.com", Version: "v1", Resource: "runners"}, schema.Request{})
+			got, err := s.Uncovered(t.Context(), schema.ResourceRef{Group: "example.com", Version: "v1", Resource: "runners"}, nil)
 			if err != nil {
 				t.Fatal(err)
 			}

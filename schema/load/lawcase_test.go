@@ -291,7 +291,7 @@ func requirements(t *testing.T, s *schema.Schema, k *lawKind, old, new []byte) [
 	if err != nil {
 		t.Fatal(err)
 	}
-	sets, err := s.Uncovered(t.Context(), schema.ResourceRef{Group: k.gvk.Group, Version: k.gvk.Version, Resource: k.resource}, schema.Request{})
+	sets, err := s.Uncovered(t.Context(), schema.ResourceRef{Group: k.gvk.Group, Version: k.gvk.Version, Resource: k.resource}, nil)
 	if err != nil {
 		t.Fatal(err)
 	}

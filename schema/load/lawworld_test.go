@@ -16,6 +16,7 @@ import (
 
 	"github.com/fieldperm/fieldperm/fieldperm"
 	"github.com/fieldperm/fieldperm/schema"
+	"github.com/fieldperm/fieldperm/schema/fieldpath"
 )
 
 // This file draws the documents and the users of the laws, compiles the one, writes objects, and asks for decisions.
@@ -65,6 +66,19 @@ func texts(documents ...lawDocument) []string {
 
 var lawConditions = []string{"self == 'a'", "oldSelf == 'a'", "self == null", "oldSelf != self", "false", "self != null && oldSelf != null"}
 
+// declaresScalar reports whether the path of a place leads to a scalar that the kind declares.
+func (k *lawKind) declaresScalar(place, path string) bool {
+	p, err := fieldpath.ParsePattern(path)
+	if err != nil || len(p) != 1+strings.Count(place, "|") || slices.Contains(derivedPaths, path) {
+		return false
+	}
+	under := func(above string) bool { return strings.HasPrefix(place, above) }
+	if k.isVault() {
+		return strings.ToLower(place) == place && !under("spec|free")
+	}
+	return !k.isFree || !under(k.template)
+}
+
 // drawEntry draws an entry about a kind.
 func drawEntry(r *rand.Rand, k *lawKind, prefix string, places []string, conditions bool) lawEntry {
 	out := lawEntry{verb: fmt.Sprintf("example.com/%s%c", prefix, 'a'+rune(r.IntN(4)))}
@@ -89,7 +103,7 @@ func drawEntry(r *rand.Rand, k *lawKind, prefix string, places []string, conditi
 	switch n := r.IntN(4); {
 	case n < 2:
 		out.more = ", excluded: true"
-	case n == 2 && conditions:
+	case n == 2 && conditions && k.declaresScalar(place, out.path):
 		out.more = fmt.Sprintf(", excludedWhen: \"%s\"", lawConditions[r.IntN(len(lawConditions))])
 	}
 	return out

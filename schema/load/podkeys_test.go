@@ -22,7 +22,7 @@ func setAboutPods(verb, resources string) string {
 // barriersOfSet returns the verbs that sets make barriers of Deployments.
 func barriersOfSet(t *testing.T, s *schema.Schema) string {
 	t.Helper()
-	got, err := s.Uncovered(t.Context(), schema.ResourceRef{Group: "apps", Version: "v1", Resource: "deployments"}, schema.Request{})
+	got, err := s.Uncovered(t.Context(), schema.ResourceRef{Group: "apps", Version: "v1", Resource: "deployments"}, nil)
 	if err != nil {
 		t.Fatal(err)
 	}

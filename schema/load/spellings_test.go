@@ -16,7 +16,7 @@ func passingOf(t *testing.T, kind runtimeschema.GroupVersionKind, resource, old,
 	if len(errs) > 0 {
 		t.Fatal(errs)
 	}
-	sets, err := s.Uncovered(t.Context(), schema.ResourceRef{Group: kind.Group, Version: kind.Version, Resource: resource}, schema.Request{})
+	sets, err := s.Uncovered(t.Context(), schema.ResourceRef{Group: kind.Group, Version: kind.Version, Resource: resource}, nil)
 	if err != nil {
 		t.Fatal(err)
 	}

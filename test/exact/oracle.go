@@ -52,10 +52,6 @@ type oracle struct {
 	owned *place
 	// owning says that the oracle compares owners, so that later changes of the values are unknown.
 	owning bool
-	// read are the values of the new object in the form in which readers get it; nil means not known yet. If unread is true, readers get it
-	// without some of its fields.
-	read   map[*value]any
-	unread bool
 	// written are the paths that are free because the server wrote them (D13).
 	written []string
 }

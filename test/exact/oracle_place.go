@@ -50,7 +50,7 @@ func (o *oracle) enterEmitting(up place, ref smd.TypeRef, node *schema.Node, ste
 		p.emitted = with(p.emitted, node.Emits(), own.plainText())
 	}
 	for _, permission := range node.Permissions() {
-		barred := permission.MayBar() && (!permission.Conditional() || o.owning || o.holds(node, permission, old, new))
+		barred := permission.MayBar() && (!permission.Conditional() || o.owning || holds(permission, old, new))
 		said := []verbs.Verb{permission.Base()}
 		if one, ok := permission.Parameterized(func(name string) (string, bool) { v, ok := p.emitted[name]; return v, ok }); ok {
 			said = append(said, one)
@@ -67,48 +67,9 @@ func (o *oracle) enterEmitting(up place, ref smd.TypeRef, node *schema.Node, ste
 	return p
 }
 
-// holds reports whether a conditional barrier holds for a change of a value: for the values that the review shows, or for those that readers
-// get (C2), or because programs may read another value than the condition does (C8).
-func (o *oracle) holds(node *schema.Node, permission *schema.Permission, old, new *value) bool {
-	if node.Misread(permission, old.native()) || node.Misread(permission, new.native()) || permission.Bars(context.Background(), old.native(), new.native()) {
-		return true
-	}
-	if node.MayBeDivided() && (o.kind.Divided(o.old.native()) || o.kind.Divided(o.new.native())) {
-		return true
-	}
-	if permission.MayMiss() && o.kind.Templates(o.old.native(), o.new.native()).Hide(permission, new.native()) {
-		return true
-	}
-	if o.kind.ShownAsRead() {
-		return false
-	}
-	if o.read == nil {
-		o.read = map[*value]any{}
-		object := o.new.native()
-		o.unread = !o.kind.Read(object)
-		o.readAs(o.new, object)
-	}
-	read, is := o.read[new]
-	return o.unread || is && permission.Bars(context.Background(), old.native(), read)
-}
-
-// readAs keeps the form in which readers get each value of the new object. An object with a name that occurs twice cannot be read.
-func (o *oracle) readAs(v *value, read any) {
-	o.read[v] = read
-	names := map[string]bool{}
-	for _, m := range membersOf(v) {
-		o.unread = o.unread || names[m.name]
-		names[m.name] = true
-		fields, _ := read.(map[string]any)
-		o.readAs(m.value, fields[m.name])
-	}
-	for i, item := range itemsOf(v) {
-		if items, _ := read.([]any); i < len(items) {
-			o.readAs(item, items[i])
-		} else {
-			o.readAs(item, nil)
-		}
-	}
+// holds reports whether a conditional barrier holds for a change of a scalar. For a null it always does (C2).
+func holds(permission *schema.Permission, old, new *value) bool {
+	return new.is(null) || permission.Bars(context.Background(), old.native(), new.native())
 }
 
 func scalarOf(first, second *value) *value {

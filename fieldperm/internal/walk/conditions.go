@@ -1,124 +1,23 @@
 package walk
 
 import (
-	"k8s.io/apimachinery/pkg/runtime"
-
 	"github.com/fieldperm/fieldperm/fieldperm/change"
 	"github.com/fieldperm/fieldperm/internal/rawjson"
 	"github.com/fieldperm/fieldperm/schema"
 )
 
-// conditions are the values that conditional barriers read. Each value is decoded once, because values may be large and conditions may exist
-// at every level.
-type conditions struct {
-	decoded map[rawjson.Value]any
-	// read says whether the two below are known.
-	read bool
-	// nothing means that readers get the new object without some of its fields, or that it cannot be decoded.
-	nothing bool
-	// looked says whether divided is known: whether values where names count in every case may be read otherwise (schema.Kind.Divided).
-	looked, divided bool
-	// templates are the templates of Pods in both objects, nil if no condition has asked for them.
-	templates *schema.Templates
-	// otherwise are the values of the new object that readers get in another form, each with that form.
-	otherwise map[rawjson.Value]any
-}
-
-// bars reports whether a permission of a node is a barrier for a change of the node from old to new.
-func (d *Differ) bars(n *schema.Node, p *schema.Permission, old, new rawjson.Value) bool {
+// bars reports whether a permission is a barrier for a change of its node from old to new.
+func (d *Differ) bars(p *schema.Permission, old, new rawjson.Value) bool {
 	if !p.Conditional() {
-		return p.MayBar() && (!p.DependsOnTemplate() || !d.templates().Lack(p) || n.MayBeDivided() && d.isDivided())
+		return p.MayBar()
 	}
-	if d.isOwning || d.Err != nil {
+	// Programs read a null as absent, or as the zero of its type.
+	if d.isOwning || d.Err != nil || new.Kind() == rawjson.Null {
 		return true
 	}
-	holds := d.barsAsRead(p, old, new) || n.Misread(p, d.native(old)) || n.Misread(p, d.native(new)) || n.MayBeDivided() && d.isDivided() || p.MayMiss() && d.templates().Hide(p, d.native(new)) || p.Bars(d.ctx, d.native(old), d.native(new))
+	holds := p.Bars(d.ctx, rawjson.Native(old, nil), rawjson.Native(new, nil))
 	d.look()
 	return holds
-}
-
-// barsAsRead reports whether a condition is true of the new value in the form in which readers get it, if that is another form. A condition on an
-// object that readers get without some of its fields counts as true.
-func (d *Differ) barsAsRead(p *schema.Permission, old, new rawjson.Value) bool {
-	if d.Kind.ShownAsRead() {
-		return false
-	}
-	c := &d.conditions
-	if !c.read {
-		c.read, c.otherwise = true, map[rawjson.Value]any{}
-		shown := d.native(d.New)
-		read, is := runtime.DeepCopyJSONValue(shown).(map[string]any)
-		c.nothing = !is || !d.Kind.Read(read)
-		if !c.nothing {
-			d.compareRead(d.New, shown, read)
-		}
-	}
-	read, isOtherwise := c.otherwise[new]
-	return c.nothing || isOtherwise && p.Bars(d.ctx, d.native(old), read)
-}
-
-// isDivided reports whether a condition on one value of the old or of the new object may not see what programs read.
-func (d *Differ) isDivided() bool {
-	c := &d.conditions
-	if !c.looked {
-		c.looked, c.divided = true, d.Kind.Divided(d.native(d.Old)) || d.Kind.Divided(d.native(d.New))
-	}
-	return c.divided
-}
-
-// templates returns the templates of Pods in both objects.
-func (d *Differ) templates() *schema.Templates {
-	c := &d.conditions
-	if c.templates == nil {
-		c.templates = d.Kind.Templates(d.native(d.Old), d.native(d.New))
-	}
-	return c.templates
-}
-
-// compareRead notes the values, from v down, that readers get in another form than shown, the decoded v, and reports whether v is one. A name that
-// occurs twice makes the object one that cannot be read: a value of it may be another one than the decoded one.
-func (d *Differ) compareRead(v rawjson.Value, shown, read any) bool {
-	var differs bool
-	switch shown := shown.(type) {
-	case map[string]any:
-		if count(v) > len(shown) {
-			d.conditions.nothing = true
-			return true
-		}
-		fields, is := read.(map[string]any)
-		differs = !is || len(fields) > len(shown)
-		for m := v.Members(); m.Next(); {
-			name := m.Name().String()
-			below, is := fields[name]
-			// A field that is null is not absent: a condition may ask has(self.labels).
-			differs = d.compareRead(m.Value(), shown[name], below) || !is || differs
-		}
-	case []any:
-		items, is := read.([]any)
-		differs = !is || len(items) != len(shown)
-		i := 0
-		for each := v.Items(); each.Next(); i++ {
-			var item any
-			if i < len(items) {
-				item = items[i]
-			}
-			differs = d.compareRead(each.Value(), shown[i], item) || differs
-		}
-	default:
-		differs = shown != read
-	}
-	if differs {
-		d.conditions.otherwise[v] = read
-	}
-	return differs
-}
-
-// native returns a value as CEL takes it. It caches the value and its parts, because conditions may exist at every level.
-func (d *Differ) native(v rawjson.Value) any {
-	if d.conditions.decoded == nil {
-		d.conditions.decoded = map[rawjson.Value]any{}
-	}
-	return rawjson.Native(v, d.conditions.decoded)
 }
 
 // LookEvery is the number of nodes between two checks of the context. A node costs some microseconds.

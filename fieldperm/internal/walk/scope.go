@@ -109,7 +109,7 @@ func (d *Differ) enter(s Scope, node *schema.Node, path fieldpath.Path, emitted 
 func (d *Differ) extendLines(c *Scope, old, new rawjson.Value) {
 	trees, uncovered := c.Node.Trees(), d.UncoveredAt(c)
 	if trees == nil && c.others == nil {
-		c.line = d.extend(c.line, c.Node, c.Node.Permissions(), uncovered, c.emitted, old, new)
+		c.line = d.extend(c.line, c.Node.Permissions(), uncovered, c.emitted, old, new)
 		return
 	}
 	d.extendInTrees(c, trees, uncovered, old, new)
@@ -134,15 +134,15 @@ func (d *Differ) extendInTrees(c *Scope, trees [][]*schema.Permission, uncovered
 		}
 		return trees[min(tree, len(trees)-1)]
 	}
-	c.line = d.extend(c.line, c.Node, of(0), uncovered, c.emitted, old, new)
+	c.line = d.extend(c.line, of(0), uncovered, c.emitted, old, new)
 	for i := range begun {
-		c.others[i] = d.extend(c.others[i], c.Node, of(i+1), uncovered, c.emitted, old, new)
+		c.others[i] = d.extend(c.others[i], of(i+1), uncovered, c.emitted, old, new)
 	}
 	for _, chain := range c.Node.Derived() {
 		// The barriers above are those of the line of the place.
 		ended := c.line
 		ended.barrier = -1
-		if ended = d.extend(ended, c.Node, chain, uncovered, c.emitted, old, new); ended.barrier >= 0 {
+		if ended = d.extend(ended, chain, uncovered, c.emitted, old, new); ended.barrier >= 0 {
 			ended.ended = true
 			c.others = append(c.others, ended)
 		}
@@ -170,7 +170,7 @@ func (d *Differ) enterStatus(s *Scope) {
 }
 
 // extend returns the line with permissions of the next node added. The value of that node went from old to new.
-func (d *Differ) extend(l line, n *schema.Node, permissions []*schema.Permission, uncovered schema.VerbSet, emitted *binding, old, new rawjson.Value) line {
+func (d *Differ) extend(l line, permissions []*schema.Permission, uncovered schema.VerbSet, emitted *binding, old, new rawjson.Value) line {
 	if len(permissions) == 0 {
 		return l
 	}
@@ -184,7 +184,7 @@ func (d *Differ) extend(l line, n *schema.Node, permissions []*schema.Permission
 	for _, p := range permissions {
 		// The verb without its parameter covers all parameters, so it comes first. An excluded permission is a barrier there: no more
 		// general verb counts, whatever the parameter is.
-		if p.MayBar() && d.bars(n, p, old, new) {
+		if p.MayBar() && d.bars(p, old, new) {
 			l.barrier = len(l.chain)
 		}
 		if p.Bared() && uncovered.HasWith(p.Base()) {

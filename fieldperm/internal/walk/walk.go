@@ -76,9 +76,10 @@ type Differ struct {
 	defaults []keyDefault
 	owning
 	// trail and index speed up the lookup of paths that owners name.
-	trail      trail
-	index      index
-	conditions conditions
+	trail trail
+	index index
+	// decoded are values that the API server may have written, each decoded once: see native.
+	decoded map[rawjson.Value]any
 	// looks counts visited nodes, so that the context is checked at intervals.
 	looks uint
 	// passed counts nodes that were skipped because of their role.

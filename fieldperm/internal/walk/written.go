@@ -61,6 +61,14 @@ func (d *Differ) written(c *schema.WrittenCase, old, new rawjson.Value) bool {
 	return c.ByServer(d.native(old), d.native(new), d.native(is), d.native(original))
 }
 
+// native returns a value as schema.WrittenCase takes it. It caches lists and objects, because several cases may be about one.
+func (d *Differ) native(v rawjson.Value) any {
+	if d.decoded == nil {
+		d.decoded = map[rawjson.Value]any{}
+	}
+	return rawjson.Native(v, d.decoded)
+}
+
 // valueAt follows names from an object's root; the result is absent if they lead nowhere. It reports false if a name occurs twice,
 // because two readers may then see different values.
 func valueAt(v rawjson.Value, names []string) (rawjson.Value, bool) {
