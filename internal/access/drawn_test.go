@@ -33,7 +33,7 @@ type sample struct {
 	verb, group, version, kind, resource, subresource string
 	body                                              runtimeschema.GroupVersionKind
 	namespace, name, path                             string
-	// old and new have LABELS in place of more labels. old is "" for a new object.
+	// old is "" for a new object.
 	old, new string
 }
 
@@ -41,7 +41,7 @@ var scale = runtimeschema.GroupVersionKind{Group: "autoscaling", Version: "v1", 
 
 func samples() []sample {
 	deployment := func(replicas int, image, label, applied string) string {
-		return fmt.Sprintf(`{"apiVersion":"apps/v1","kind":"Deployment","metadata":{"name":"web","namespace":"shop","labels":{"example.com/x":%qLABELS},"annotations":{"kubectl.kubernetes.io/last-applied-configuration":%q}},`+
+		return fmt.Sprintf(`{"apiVersion":"apps/v1","kind":"Deployment","metadata":{"name":"web","namespace":"shop","labels":{"example.com/x":%q},"annotations":{"kubectl.kubernetes.io/last-applied-configuration":%q}},`+
 			`"spec":{"replicas":%d,"selector":{"matchLabels":{"a":"b"}},"template":{"metadata":{"labels":{"a":"b"}},"spec":{"containers":[{"name":"web","image":%q}]}}}}`, label, applied, replicas, image)
 	}
 	apps := sample{verb: "update", group: "apps", version: "v1", kind: "Deployment", resource: "deployments", namespace: "shop", name: "web", old: deployment(1, "a", "p", "1")}
@@ -52,11 +52,11 @@ func samples() []sample {
 		return fmt.Sprintf(`{"apiVersion":"autoscaling/v1","kind":"Scale","metadata":{"name":"web","namespace":"shop"},"spec":{"replicas":%d}}`, n)
 	}
 	namespace := func(label string) string {
-		return fmt.Sprintf(`{"apiVersion":"v1","kind":"Namespace","metadata":{"name":"shop","labels":{"example.com/x":%qLABELS}}}`, label)
+		return fmt.Sprintf(`{"apiVersion":"v1","kind":"Namespace","metadata":{"name":"shop","labels":{"example.com/x":%q}}}`, label)
 	}
 	account := `{"apiVersion":"v1","kind":"ServiceAccount","metadata":{"name":"web","namespace":"shop","labels":{"example.com/x":"y"}}}`
 	node := func(taint string) string {
-		return fmt.Sprintf(`{"apiVersion":"v1","kind":"Node","metadata":{"name":"web","labels":{"z":"z"LABELS}},"spec":{"taints":[{"key":%q,"effect":"NoSchedule"}]}}`, taint)
+		return fmt.Sprintf(`{"apiVersion":"v1","kind":"Node","metadata":{"name":"web","labels":{"z":"z"}},"spec":{"taints":[{"key":%q,"effect":"NoSchedule"}]}}`, taint)
 	}
 	return []sample{
 		with(apps, ".spec.replicas", deployment(2, "a", "p", "1")),
@@ -71,15 +71,13 @@ func samples() []sample {
 	}
 }
 
-// flag is a label that no sample changes, and that the condition of drawn sets reads.
-const flag = `,"flag":"on"`
-
-func (s *sample) request(u user.Info, labels string) *admissionv1.AdmissionRequest {
+// request returns the request of a user. The condition of drawn sets is about dry runs.
+func (s *sample) request(u user.Info, dry bool) *admissionv1.AdmissionRequest {
 	raw := func(text string) runtime.RawExtension {
 		if text == "" {
 			return runtime.RawExtension{}
 		}
-		return runtime.RawExtension{Raw: []byte(strings.ReplaceAll(text, "LABELS", labels))}
+		return runtime.RawExtension{Raw: []byte(text)}
 	}
 	body := s.body
 	if body.Kind == "" {
@@ -88,7 +86,7 @@ func (s *sample) request(u user.Info, labels string) *admissionv1.AdmissionReque
 	out := &admissionv1.AdmissionRequest{
 		UID: "1", Kind: metav1.GroupVersionKind(body), Resource: metav1.GroupVersionResource{Group: s.group, Version: s.version, Resource: s.resource}, SubResource: s.subresource,
 		Namespace: s.namespace, Name: s.name, Operation: admissionv1.Update, UserInfo: authenticationv1.UserInfo{Username: u.GetName(), Groups: u.GetGroups()},
-		OldObject: raw(s.old), Object: raw(s.new),
+		OldObject: raw(s.old), Object: raw(s.new), DryRun: &dry,
 	}
 	if s.old == "" {
 		out.Operation = admissionv1.Create
@@ -118,7 +116,7 @@ func (a asked) Authorize(ctx context.Context, verb string, _ bool) (fieldperm.Au
 }
 
 // allowed is the dumb answer: the API server lets the request of one user in by its verb or by the marker, and admission decides on the objects.
-func allowed(t *testing.T, s *sample, compiled *schema.Schema, of *rbac.Authorizer, u user.Info, labels string) bool {
+func allowed(t *testing.T, s *sample, compiled *schema.Schema, of *rbac.Authorizer, u user.Info, dry bool) bool {
 	t.Helper()
 	entered := false
 	for _, verb := range []string{s.verb, verbs.Marker} {
@@ -133,7 +131,7 @@ func allowed(t *testing.T, s *sample, compiled *schema.Schema, of *rbac.Authoriz
 		Schema:     func() *schema.Schema { return compiled },
 		Authorizer: func(*admissionv1.AdmissionRequest) fieldperm.Authorizer { return asked{of, s, u} },
 	}
-	result, err := reviewer.Review(t.Context(), admission.Granular, s.request(u, labels))
+	result, err := reviewer.Review(t.Context(), admission.Granular, s.request(u, dry))
 	must(t, err)
 	return result.Allowed
 }
@@ -245,7 +243,7 @@ func (d *drawn) grants() rbac.Grants {
 	return d.out
 }
 
-// sets draws UncoveredPermissionSets on verbs of the chain: always in force, or while the label flag is on.
+// sets draws UncoveredPermissionSets on verbs of the chain: always in force, or for dry runs.
 func (d *drawn) sets(chain []string) string {
 	var out strings.Builder
 	for i := range d.IntN(3) {
@@ -254,7 +252,7 @@ func (d *drawn) sets(chain []string) string {
 			"resources":            []any{map[string]any{"apiGroups": []string{d.sample.group}, "resources": []string{d.sample.resource}}},
 		}
 		if d.sample.body.Kind == "" && d.sample.old != "" && d.IntN(2) == 0 {
-			spec["matchConditions"] = []any{map[string]any{"name": "flag", "expression": `has(object.metadata.labels) && "flag" in object.metadata.labels`}}
+			spec["matchConditions"] = []any{map[string]any{"name": "dry", "expression": "has(request.dryRun) && request.dryRun"}}
 		}
 		text, err := yaml.Marshal(map[string]any{"apiVersion": "fieldperm.dev/v1alpha1", "kind": "UncoveredPermissionSet", "metadata": map[string]any{"name": fmt.Sprintf("s%d", i)}, "spec": spec})
 		if err == nil {
@@ -335,7 +333,7 @@ func TestC1C2_RowsAreTheDecisionsOnRequests(t *testing.T) {
 			if u.Name == "" {
 				u.Name = "a member of the group"
 			}
-			off, on := allowed(t, s, compiled, of, u, ""), allowed(t, s, compiled, of, u, flag)
+			off, on := allowed(t, s, compiled, of, u, false), allowed(t, s, compiled, of, u, true)
 			got, want := "no row", "no row"
 			switch {
 			case at >= 0 && rows[at].How() != Conditional:

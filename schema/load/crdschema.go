@@ -96,6 +96,9 @@ func completeSchema(s *spec.Schema) {
 	}
 	// The converter reads an allOf with a single reference as the type; a structural schema has none.
 	s.AllOf, s.AnyOf, s.OneOf, s.Not = nil, nil, nil, nil
+	if either, ok := s.Extensions.GetBool("x-kubernetes-int-or-string"); ok && either {
+		s.Type, s.Format = spec.StringOrArray{"string"}, formatIntOrString // A scalar of any type, as in OpenAPIV3.
+	}
 	for name, property := range s.Properties {
 		completeSchema(&property)
 		s.Properties[name] = property

@@ -109,12 +109,14 @@ spec:
                 additionalProperties:
                   type: object
                   additionalProperties: {type: string}
-              # A barrier whose condition reads all of it.
+              # A barrier with a condition on each value.
               sealed:
                 type: object
                 x-kubernetes-permission-verb: example.com/sealed
-                x-kubernetes-permission-excluded-when: "self.exists(k, k == 'seal' && self[k] == 'true')"
-                additionalProperties: {type: string}
+                additionalProperties:
+                  type: string
+                  x-kubernetes-permission-verb: example.com/seal
+                  x-kubernetes-permission-excluded-when: "self == 'true'"
               numbers:
                 type: array
                 x-kubernetes-list-type: atomic

@@ -7,59 +7,39 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/fieldperm/fieldperm/api/v1alpha1"
 	"github.com/fieldperm/fieldperm/test/corpus"
 	"github.com/fieldperm/fieldperm/test/stack"
 )
 
-// TestC2_AConditionOnTheObjectHoldsForScalesAndBindings: a match condition reads the labels of the object, which a Scale and a Binding do
-// not have. For them it counts as true, and the author of such a set gets a warning.
-func TestC2_AConditionOnTheObjectHoldsForScalesAndBindings(t *testing.T) {
+// TestC2_AMatchConditionIsAboutTheRequest: a match condition on objects is refused, and one on the request is evaluated for a Scale too.
+func TestC2_AMatchConditionIsAboutTheRequest(t *testing.T) {
 	s := startOwn(t, stack.Config{Topology: stack.REST})
 	install(t, s)
-	grant(t, s, "editor", rule("apps", []string{"deployments", "deployments/scale"}, "get", "update", "patch"), rule("", []string{"pods/binding", "bindings"}, "create"))
+	grant(t, s, "editor", rule("apps", []string{"deployments", "deployments/scale"}, "get", "update", "patch"))
 	editor := wire(t, s, "editor")
-	for _, env := range []string{"prod", "test"} {
-		put(t, s, `{"apiVersion":"apps/v1","kind":"Deployment","metadata":{"name":"`+env+`","labels":{"env":"`+env+`"}},"spec":{"selector":{"matchLabels":{"a":"b"}},"template":{"metadata":{"labels":{"a":"b"}},"spec":{"containers":[{"name":"a","image":"a"}]}}}}`)
+	for _, name := range []string{"prod", "test"} {
+		put(t, s, `{"apiVersion":"apps/v1","kind":"Deployment","metadata":{"name":"`+name+`"},"spec":{"selector":{"matchLabels":{"a":"b"}},"template":{"metadata":{"labels":{"a":"b"}},"spec":{"containers":[{"name":"a","image":"a"}]}}}}`)
 	}
-	put(t, s, `{"apiVersion":"v1","kind":"Pod","metadata":{"name":"unbound","labels":{"env":"prod"}},"spec":{"automountServiceAccountToken":false,"containers":[{"name":"web","image":"x"}]}}`)
 	patch := func(path string) func() *corpus.Answer {
 		return func() *corpus.Answer {
 			return send(t, editor, http.MethodPatch, "/apis/apps/v1/namespaces/default/deployments/"+path, merge, fields(t, `{"spec":{"replicas":3}}`), "dryRun=All")
 		}
 	}
-	bind := func(path string) func() *corpus.Answer {
-		return func() *corpus.Answer {
-			return send(t, editor, http.MethodPost, "/api/v1/namespaces/default/"+path, "application/json", fields(t, `{"apiVersion":"v1","kind":"Binding","metadata":{"name":"unbound"},"target":{"kind":"Node","name":"node"}}`), "dryRun=All")
+	set := func(condition string) string {
+		return uncoveredSet("production", "granular:scale", "apps", "deployments") + `  matchConditions: [{name: production, expression: "` + condition + `"}]` + "\n"
+	}
+	for _, condition := range []string{"has(object.metadata.labels)", "oldObject != null", "request.object.metadata.name == 'prod'"} {
+		if _, stderr, err := kubectl(t, s, set(condition), "apply", "-f", "-"); err == nil || !strings.Contains(stderr, "what depends on objects is a ConditionalPolicy of effect Deny") {
+			t.Errorf("%s: %v, %s", condition, err, stderr)
 		}
 	}
-	const onLabels = `  matchConditions: [{name: production, expression: "has(object.metadata.labels) && object.metadata.labels[?'env'].orValue('') == 'prod'"}]` + "\n"
-	apply := func(name, document, warning string) {
-		t.Helper()
-		_, stderr, err := kubectl(t, s, document, "apply", "-f", "-")
-		if err != nil || !strings.Contains(stderr, warning) || (warning == "") != (stderr == "") {
-			t.Errorf("%s: %v, warning %q, want %q", name, err, stderr, warning)
-		}
-	}
-	expect(t, patch("prod/scale")(), 200)
-	expect(t, bind("bindings")(), 201)
-
-	apply("production", uncoveredSet("production", "granular:scale", "apps", "deployments")+onLabels, "(production) count as true, and the set holds for every object, at deployments/scale.apps,")
-	inForce(t, "the object, by itself", patch("prod"), 403)
-	inForce(t, "the object, by its Scale", patch("prod/scale"), 403)
-	// A write that the condition excludes passes where the condition can be read.
-	expect(t, patch("test")(), 200)
-	expect(t, patch("test/scale")(), 403)
-	enforced(t, s, "uncoveredpermissionset", "production", "True Enforced", "refused through deployments.apps, deployments/scale.apps", "(production) count as true", "at deployments/scale.apps")
-
-	apply("placement", uncoveredSet("placement", "granular:nodeAssignment", "", "pods")+onLabels, "at bindings, pods/binding,")
-	for _, path := range []string{"bindings", "pods/unbound/binding"} {
-		inForce(t, path, bind(path), 403)
-	}
-
-	// A condition that reads only the request is evaluated for these endpoints.
-	apply("no longer about objects", uncoveredSet("production", "granular:scale", "apps", "deployments")+`  matchConditions: [{name: production, expression: "request.name == 'prod'"}]`+"\n", "")
-	inForce(t, "the request, by another Scale", patch("test/scale"), 200)
+	remove(t, s, "uncoveredpermissionset", "production")
+	mustKubectl(t, s, set("request.name == 'prod'"), "apply", "-f", "-")
+	inForce(t, "by the object", patch("prod"), 403)
 	expect(t, patch("prod/scale")(), 403)
+	expect(t, patch("test")(), 200)
+	expect(t, patch("test/scale")(), 200)
 }
 
 // TestC2_ABindingIsAChangeOfAPodThatItDoesNotShow: barriers on changes of Pods hold for a Binding, which admission sees as CREATE although
@@ -144,9 +124,9 @@ func TestC2_ABarrierOnZeroReplicasHoldsForAScale(t *testing.T) {
 	expect(t, to("/scale", "2")(), 200)
 }
 
-// TestC2_ConditionsReadStoredObjectsAsReadersDo: server-side apply shows null and empty fields in a review, and no reader ever gets them. A set holds
-// if its condition is true of the object that the API server returns.
-func TestC2_ConditionsReadStoredObjectsAsReadersDo(t *testing.T) {
+// TestK4_ConditionsReadStoredObjectsAsReadersDo: server-side apply shows null and empty fields in a review, and no reader ever gets them. A policy
+// denies if its condition is true of the object that the API server returns.
+func TestK4_ConditionsReadStoredObjectsAsReadersDo(t *testing.T) {
 	s := startOwn(t, stack.Config{})
 	install(t, s)
 	mustKubectl(t, s, `{"apiVersion":"apiextensions.k8s.io/v1","kind":"CustomResourceDefinition","metadata":{"name":"gadgets.readers.example.com"},"spec":{"group":"readers.example.com","scope":"Namespaced","names":{"kind":"Gadget","plural":"gadgets"},"versions":[{"name":"v1","served":true,"storage":true,
@@ -159,6 +139,13 @@ func TestC2_ConditionsReadStoredObjectsAsReadersDo(t *testing.T) {
 		return send(t, editor, http.MethodPatch, one, "application/apply-patch+yaml", fields(t, `{"apiVersion":"readers.example.com/v1","kind":"Gadget","metadata":{"name":"one"`+metadata+`},"spec":`+spec+`}`), append(parameters, "fieldManager=editor", "force=true")...)
 	}
 	expect(t, write("", `{"size":1}`), 201)
+	deny := func(t *testing.T, condition string) {
+		t.Helper()
+		policy(t, s, "absent", &v1alpha1.ConditionalPolicySpec{
+			Subjects: []v1alpha1.Subject{{Kind: "User", Name: "editor"}}, Verbs: []string{"update", "patch"}, Effect: v1alpha1.PolicyDeny,
+			Resources: []v1alpha1.PolicyResource{{APIGroups: []string{"readers.example.com"}, Resources: []string{"gadgets"}}}, Condition: condition,
+		})
+	}
 	const rest = `{"apiVersion":"v1","kind":"Pod","metadata":{"name":"x"`
 	for _, c := range []struct{ condition, metadata, spec string }{
 		{"!has(object.metadata.labels)", `,"labels":null`, `{"size":2}`},
@@ -167,10 +154,12 @@ func TestC2_ConditionsReadStoredObjectsAsReadersDo(t *testing.T) {
 		{"!has(object.metadata.ownerReferences)", `,"ownerReferences":[]`, `{"size":2}`},
 		{"!has(object.spec.template) || !has(object.spec.template.metadata.labels)", "", `{"size":2,"template":` + rest + `,"labels":null}}}`},
 	} {
-		apply(t, s, uncoveredSet("absent", "granular:specification", "readers.example.com", "gadgets")+`  matchConditions: [{name: absent, expression: "`+c.condition+`"}]`+"\n")
-		inForce(t, c.condition, func() *corpus.Answer { return write("", `{"size":2}`, "dryRun=All") }, 403)
-		expect(t, write(c.metadata, c.spec), 403)
+		t.Run(c.condition+c.metadata, func(t *testing.T) {
+			deny(t, c.condition)
+			inForce(t, c.condition, func() *corpus.Answer { return write("", `{"size":2}`, "dryRun=All") }, 403)
+			expect(t, write(c.metadata, c.spec), 403)
+		})
 	}
-	apply(t, s, uncoveredSet("absent", "granular:specification", "readers.example.com", "gadgets")+`  matchConditions: [{name: absent, expression: "!has(object.metadata.labels)"}]`+"\n")
+	deny(t, "!has(object.metadata.labels)")
 	inForce(t, "with labels", func() *corpus.Answer { return write(`,"labels":{"a":"b"}`, `{"size":2}`, "dryRun=All") }, 200)
 }

@@ -227,42 +227,6 @@ func TestD8_C2_AConditionOnTheChangeHoldsForTheNewOwner(t *testing.T) {
 	steal.fails(t, s, "changer")
 }
 
-// TestD8_C2_AMatchConditionOnTheObjectHoldsForOwners: a set guards a label only against removal. A change of its owner removes nothing, but
-// the next apply of the new owner does.
-func TestD8_C2_AMatchConditionOnTheObjectHoldsForOwners(t *testing.T) {
-	s := start(t)
-	install(t, s)
-	grant(t, s, "labeler", rule("", []string{"configmaps"}, "get", "update", "patch"))
-	labeler := wire(t, s, "labeler")
-	o := &thing{s, "v1", "configmaps", "ConfigMap", "kept-label"}
-	o.create(t, `{"metadata":{"labels":{"kept.example.com/p":"1"}},"data":{"a":"1"}}`)
-	remove(t, s, "uncoveredpermissionset", "kept-label")
-	const removed = `  matchConditions: [{name: removed, expression: "request.operation == 'UPDATE' && 'kept.example.com/p' in oldObject.metadata.?labels.orValue({}) && !('kept.example.com/p' in object.metadata.?labels.orValue({}))"}]` + "\n"
-	apply(t, s, uncoveredSet("kept-label", "granular:label(kept.example.com)", "", "configmaps")+removed)
-	inForce(t, "the label may not be removed", func() *corpus.Answer {
-		return send(t, labeler, http.MethodPatch, o.path(), merge, fields(t, `{"metadata":{"labels":{"kept.example.com/p":null}}}`), "dryRun=All")
-	}, 403)
-	expect(t, o.patch(t, labeler, `{"metadata":{"labels":{"kept.example.com/p":"2"}}}`), 200)
-	expect(t, o.patch(t, o.admin(t), `{"metadata":{"labels":{"kept.example.com/p":"1"}}}`), 200)
-
-	label := []string{"f:metadata", "f:labels", "f:kept.example.com/p"}
-	victim := func(t *testing.T) *corpus.Answer {
-		return o.apply(t, o.admin(t), "argocd", `{"metadata":{"annotations":{"k":"v"}}}`)
-	}
-	expect(t, victim(t), 200)
-	steal := &theft{
-		steps: []request{func(t *testing.T, thief *corpus.Wire) *corpus.Answer {
-			return o.put(t, thief, func(object map[string]any) {
-				leave(object, "argocd")
-				give(t, object, "argocd", label...)
-			})
-		}},
-		needs: "granular:label(kept.example.com)", victim: victim,
-		stays: func(t *testing.T) bool { return o.has(t, "metadata", "labels", "kept.example.com/p") },
-	}
-	steal.fails(t, s, "labeler")
-}
-
 // TestD8_D11_OwnersOfTheStatusAreOfTheStatus: the API server accepts owners of the status from a write of the object. Such a write may pass
 // neither a set for the status nor a missing verb on the status.
 func TestD8_D11_OwnersOfTheStatusAreOfTheStatus(t *testing.T) {

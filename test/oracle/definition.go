@@ -128,15 +128,15 @@ func (c *custom) load() []error {
 // write makes the CustomResourceDefinition.
 func (c *custom) write(d *draw, barriers bool) map[string]any {
 	permissions := map[string][]v1alpha1.FieldPermission{}
-	paths := shared(c.versions)
+	paths, scalars := shared(c.versions, isAny), shared(c.versions, isScalar)
 	if c.renamed != "" {
-		paths = pathsOf("", c.versions[0].schema)
+		paths, scalars = pathsOf("", c.versions[0].schema, isAny), pathsOf("", c.versions[0].schema, isScalar)
 	}
 	var guarded []v1alpha1.FieldPermission
 	for i, path := range d.some(paths, 3) {
 		if !slices.ContainsFunc(guarded, func(p v1alpha1.FieldPermission) bool { return p.Path == path }) {
 			guarded = append(guarded, v1alpha1.FieldPermission{Path: path, Verb: fmt.Sprintf("oracle.test/f%d", i), Excluded: barriers && d.oneIn(2)})
-			if last := &guarded[len(guarded)-1]; barriers && !last.Excluded && d.oneIn(2) {
+			if last := &guarded[len(guarded)-1]; barriers && !last.Excluded && d.oneIn(2) && slices.Contains(scalars, path) {
 				last.ExcludedWhen = pick(d, excludedWhen)
 			}
 		}
@@ -185,7 +185,7 @@ func (c *custom) write(d *draw, barriers bool) map[string]any {
 	return out
 }
 
-// excludedWhen are conditions of barriers that work on any value. A condition that fails counts as true.
+// excludedWhen are conditions of barriers that work on any scalar. A condition that fails counts as true.
 var excludedWhen = []string{"self == null", "oldSelf == null", "oldSelf != null", `self == "a"`, "self == 3", "size(self) > 1"}
 
 func (c *custom) scope() string {
@@ -222,11 +222,22 @@ func (c *custom) pathIn(version, path string) string {
 	return ".spec." + c.renamedIn(version) + rest
 }
 
-// shared are the paths that every version has.
-func shared(versions []version) []string {
+func isAny(properties) bool { return true }
+
+// isScalar reports whether a schema declares nothing but a scalar.
+func isScalar(s properties) bool {
+	switch s["type"] {
+	case "string", "integer", "number", "boolean":
+		return true
+	}
+	return s["x-kubernetes-int-or-string"] == true
+}
+
+// shared are the paths that every version has, where its schema fits.
+func shared(versions []version, fits func(properties) bool) []string {
 	var out []string
 	for i, v := range versions {
-		paths := pathsOf("", v.schema)
+		paths := pathsOf("", v.schema, fits)
 		if i == 0 {
 			out = paths
 		}
@@ -235,7 +246,7 @@ func shared(versions []version) []string {
 	return out
 }
 
-func pathsOf(path string, s properties) []string {
+func pathsOf(path string, s properties, fits func(properties) bool) []string {
 	var out []string
 	fields, _ := s["properties"].(properties)
 	for _, name := range sortedKeys(fields) {
@@ -243,14 +254,17 @@ func pathsOf(path string, s properties) []string {
 		if at == ".metadata" {
 			continue
 		}
-		out = append(out, at)
-		if inner, ok := fields[name].(properties); ok {
-			out = append(out, pathsOf(at, inner)...)
+		inner, ok := fields[name].(properties)
+		if fits(inner) {
+			out = append(out, at)
+		}
+		if ok {
+			out = append(out, pathsOf(at, inner, fits)...)
 		}
 	}
 	for _, name := range []string{"items", "additionalProperties"} {
 		if inner, ok := s[name].(properties); ok {
-			out = append(out, pathsOf(path+"[*]", inner)...)
+			out = append(out, pathsOf(path+"[*]", inner, fits)...)
 		}
 	}
 	return out

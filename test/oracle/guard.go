@@ -103,8 +103,8 @@ func (w *world) toGuard() []guardedKind {
 	for _, c := range w.definitions {
 		// Use mostly the stored version, so that fields that other versions do not keep are guarded.
 		v := c.storage()
-		if paths := pathsOf("", v.schema); len(paths) > 0 {
-			common := shared(c.versions)
+		if paths := pathsOf("", v.schema, isAny); len(paths) > 0 {
+			common := shared(c.versions, isAny)
 			hidden := slices.DeleteFunc(slices.Clone(paths), func(p string) bool { return slices.Contains(common, p) })
 			out = append(out, guardedKind{c.group, "things", c.kind, []string{v.name}, paths, true, hidden})
 		}

@@ -40,6 +40,8 @@ type Difference struct {
 	Err error
 	// Now is the whole answer of the core in force.
 	Now Answer
+	// AtTimes means that a condition on values decides whether the barrier of the demand holds.
+	AtTimes bool
 }
 
 // String shows the difference for a report.

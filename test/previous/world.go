@@ -5,6 +5,8 @@ import (
 	"errors"
 	"fmt"
 	"slices"
+	"strings"
+	"sync"
 
 	admissionv1 "k8s.io/api/admission/v1"
 	runtimeschema "k8s.io/apimachinery/pkg/runtime/schema"
@@ -12,10 +14,12 @@ import (
 	"github.com/fieldperm/fieldperm/admission"
 	"github.com/fieldperm/fieldperm/fieldperm"
 	"github.com/fieldperm/fieldperm/schema"
+	"github.com/fieldperm/fieldperm/schema/fieldpath"
 	"github.com/fieldperm/fieldperm/schema/load"
 	beforeadmission "github.com/fieldperm/fieldperm/test/previous/admission"
 	beforefieldperm "github.com/fieldperm/fieldperm/test/previous/fieldperm"
 	beforeschema "github.com/fieldperm/fieldperm/test/previous/schema"
+	beforefieldpath "github.com/fieldperm/fieldperm/test/previous/schema/fieldpath"
 	beforeload "github.com/fieldperm/fieldperm/test/previous/schema/load"
 	beforeverbs "github.com/fieldperm/fieldperm/test/previous/verbs"
 	"github.com/fieldperm/fieldperm/verbs"
@@ -25,6 +29,41 @@ import (
 type World struct {
 	before *beforeschema.Schema
 	now    *schema.Schema
+	// atTimes are the verbs, without parameters, of barriers that depend on values.
+	atTimes func() map[string]bool
+}
+
+func newWorld(before *beforeschema.Schema, now *schema.Schema) *World {
+	return &World{before, now, sync.OnceValue(func() map[string]bool {
+		out := map[string]bool{}
+		for _, k := range before.Kinds() {
+			k.Walk(func(_ beforefieldpath.Pattern, n *beforeschema.Node) {
+				for _, p := range n.Permissions() {
+					out[p.Base().String()] = out[p.Base().String()] || p.Conditional()
+				}
+			})
+		}
+		for _, k := range now.Kinds() {
+			k.Walk(func(_ fieldpath.Pattern, n *schema.Node) {
+				for _, p := range n.Permissions() {
+					out[p.Base().String()] = out[p.Base().String()] || p.Conditional()
+				}
+			})
+		}
+		return out
+	})}
+}
+
+// compare returns the differences between two answers.
+func (w *World) compare(before, now Answer) []Difference {
+	out := Compare(before, now)
+	for i := range out {
+		if d := &out[i]; len(d.AnyOf) > 0 {
+			barrier, _, _ := strings.Cut(d.AnyOf[0], "(")
+			d.AtTimes = w.atTimes()[barrier]
+		}
+	}
+	return out
 }
 
 // Offline compiles the built-in kinds, the catalogue and files. The error has the faults of both cores, without those of documents about what
@@ -32,7 +71,7 @@ type World struct {
 func Offline(files []string) (*World, error) {
 	before, errs := beforeload.Offline(files)
 	now, more := load.Offline(files)
-	return &World{before, now}, errors.Join(slices.DeleteFunc(append(errs, more...), func(err error) bool {
+	return newWorld(before, now), errors.Join(slices.DeleteFunc(append(errs, more...), func(err error) bool {
 		unmatched, unmatchedBefore := (*schema.Error)(nil), (*beforeschema.Error)(nil)
 		return errors.As(err, &unmatched) && unmatched.Unmatched || errors.As(err, &unmatchedBefore) && unmatchedBefore.Unmatched
 	})...)
@@ -42,7 +81,7 @@ func Offline(files []string) (*World, error) {
 func (w *World) Compare(ctx context.Context, req *admissionv1.AdmissionRequest) []Difference {
 	var out []Difference
 	for _, at := range []admission.Endpoint{admission.Granular, admission.Uncovered} {
-		out = append(out, Compare(w.Before(ctx, at, req), w.Now(ctx, at, req))...)
+		out = append(out, w.compare(w.Before(ctx, at, req), w.Now(ctx, at, req))...)
 	}
 	return out
 }
@@ -137,13 +176,13 @@ func Definition(raw []byte) (*World, error) {
 	docsBefore, errsBefore := beforeload.CRD("random", raw)
 	docsBefore.Permissions = append(slices.DeleteFunc(allBefore, func(d beforeschema.PermissionDocument) bool { return d.Kind != "*" }), docsBefore.Permissions...)
 	before, moreBefore := beforeschema.Compile(docsBefore)
-	return &World{before, now}, errors.Join(slices.Concat(errs, more, errsBefore, moreBefore)...)
+	return newWorld(before, now), errors.Join(slices.Concat(errs, more, errsBefore, moreBefore)...)
 }
 
 // CompareObjects returns the differences in the comparison of two objects of a kind; old is nil for a creation. The verbs are barriers of
 // sets.
 func (w *World) CompareObjects(ctx context.Context, gvk runtimeschema.GroupVersionKind, old, new []byte, barriers []verbs.Verb) []Difference {
-	return Compare(w.objectsBefore(ctx, gvk, old, new, barriers), w.objectsNow(ctx, gvk, old, new, barriers))
+	return w.compare(w.objectsBefore(ctx, gvk, old, new, barriers), w.objectsNow(ctx, gvk, old, new, barriers))
 }
 
 func (w *World) objectsNow(ctx context.Context, gvk runtimeschema.GroupVersionKind, old, new []byte, barriers []verbs.Verb) (out Answer) {
