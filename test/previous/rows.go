@@ -54,6 +54,11 @@ func Rows() []Row {
 			Reason: "conditions at scalars: a null counts as true, and the stored versions of a definition are compared by position",
 			Is:     func(d Difference) bool { return d.AtTimes },
 		},
+		{
+			Name:   "an int-or-string that is neither",
+			Reason: "conditions at scalars: an int-or-string of a definition is one. The API server accepts nothing else there",
+			Is:     func(d Difference) bool { return d.Err != nil && strings.Contains(d.Err.Error(), "does not fit the schema") },
+		},
 	}
 }
 
