@@ -18,7 +18,7 @@ func (b blind) node(n *Node) *Node {
 	}
 	out := *n
 	b[n], out.permissions = &out, b.permissions(n, n.permissions)
-	out.trees, out.derived = b.trees(n, n.trees), b.trees(n, n.derived)
+	out.trees = b.trees(n, n.trees)
 	if n.list != nil && n.list.item != nil {
 		list := *n.list
 		list.item, out.list = b.node(list.item), &list

@@ -240,7 +240,6 @@ func (s *Schema) Unread(source string) *Unread {
 				out.Conditions = append(out.Conditions, set.conditions[j].name)
 			}
 		}
-		out.Where = append(out.Where, s.unreadTemplates(set)...)
 		if len(out.Where) > 0 {
 			return out
 		}

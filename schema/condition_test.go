@@ -264,7 +264,7 @@ func TestC2_WhereConditionsAreNotRead(t *testing.T) {
 		"the change of a Binding":    {"granular:nodeAssignment", "{apiGroups: [''], resources: [pods/binding]}", `{name: onLabel, expression: "oldObject == null"}`, []string{"bindings", "pods/binding"}},
 		"a set on the Binding alone": {"granular:nodeAssignment", "{apiGroups: [''], resources: [pods/binding]}", onLabel, nil},
 		"a set on the Scale alone":   {"granular:scale", "{apiGroups: [apps], resources: [deployments/scale]}", onLabel, nil},
-		"Bindings":                   {"granular:nodeAssignment", "{apiGroups: [''], resources: [pods]}", onLabel, []string{"bindings", "pods/binding", "deployments.apps", "deployments.extensions"}},
+		"Bindings":                   {"granular:nodeAssignment", "{apiGroups: [''], resources: [pods]}", onLabel, []string{"bindings", "pods/binding"}},
 		"Events of the other group":  {"granular:reason", "{apiGroups: [''], resources: [events]}", onLabel, []string{"events.events.k8s.io"}},
 		"a custom resource":          {"granular:scale", "{apiGroups: [example.com], resources: [boxes]}", onLabel, []string{"boxes/scale.example.com"}},
 		"a version of it, by fields": {"granular:scale", "{apiGroups: [example.com], resources: [boxes]}", `{name: onLabel, expression: "object.spec.tier == 'gold'"}`, []string{"boxes/scale.example.com", "boxes.example.com in version v1beta1"}},

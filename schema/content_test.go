@@ -5,7 +5,6 @@ import (
 	"testing"
 
 	"github.com/fieldperm/fieldperm/api/v1alpha1"
-	"github.com/fieldperm/fieldperm/schema/fieldpath"
 )
 
 // Nodes with equal content are one node, so all that makes a difference to a barrier or a verb counts, and no text runs into the next.
@@ -32,10 +31,6 @@ func TestC2_EntriesThatDifferHaveDifferentContent(t *testing.T) {
 		"two conditions":             change(func(g *guard) { g.also = []string{"b", "c"} }),
 		"other conditions":           change(func(g *guard) { g.also = []string{"bc"} }),
 		"bared":                      change(func(g *guard) { g.bared = true }),
-		"makes":                      change(func(g *guard) { g.makes = true }),
-		"unseen":                     change(func(g *guard) { g.unseen = []unseen{{overwrites: true}} }),
-		"with":                       change(func(g *guard) { g.with = fieldpath.Pattern{{Name: "b"}} }),
-		"with the root":              change(func(g *guard) { g.with = fieldpath.Pattern{} }),
 		"power":                      change(func(g *guard) { g.entry.Powers = []Power{RunsCode} }),
 		"origin":                     change(func(g *guard) { g.from = []Origin{{FormAnnotation, "b"}} }),
 	} {
@@ -67,17 +62,11 @@ func TestC2_OverlaysThatDifferHaveDifferentIdentities(t *testing.T) {
 		"included":         {included: a},
 		"emitter":          {emitter: a},
 		"role":             {role: "a"},
-		"pod":              {podMark: podMark{pod: PodSpec}},
-		"contradicted pod": {podMark: podMark{pod: PodSpec, contradicts: a}},
 		"catalogued":       {catalogued: true},
 		"said":             {documents: documents{saidBy: []int{1}}},
 		"barred":           {documents: documents{barredBy: []int{1}}},
 		"said twice":       {documents: documents{saidBy: []int{1, 1}}},
-		"pods":             {podGuards: podGuards{pods: []*guard{a}}},
-		"of pods":          {podGuards: podGuards{ofPods: []*guard{a}}},
-		"derived":          {podGuards: podGuards{derived: [][]*guard{{a, b}}}},
-		"derived in two":   {podGuards: podGuards{derived: [][]*guard{{a}, {b}}}},
-		"freed":            {podGuards: podGuards{freed: true}},
+		"beside":           {beside: []*guard{a}},
 		"items":            {any: &overlay{guard: a}},
 		"field":            {fields: map[string]*overlay{"a": {guard: a}}},
 		"field without it": {fields: map[string]*overlay{"a": {}}},

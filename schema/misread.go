@@ -1,19 +1,16 @@
 package schema
 
 import (
-	"reflect"
 	"slices"
 	"strings"
-	"sync"
 
 	"github.com/google/cel-go/cel"
 	celast "github.com/google/cel-go/common/ast"
 	"github.com/google/cel-go/common/types"
 )
 
-// A condition reads a field by its exact name. The controller that reads the object later may also take the value from another name: it
-// ignores the case of names, or the field has two names. Where the API server knows the type, it drops the first and unites the second. In
-// an object of which it does not know the fields, or which it does not treat as a Pod, both remain.
+// A condition reads a field by its exact name. The controller that reads the object later may also take the value from another name, because it
+// ignores the case of names. Where the API server knows the type, it drops such a name.
 
 // Misread reports whether a condition of the permission may miss a field of a decoded value of the node, because the value has it under
 // another name. Such a condition counts as true.
@@ -30,7 +27,7 @@ func (n *Node) misread(names []string, value any) bool {
 		}
 		for key, below := range value {
 			if slices.ContainsFunc(names, func(name string) bool {
-				return m.spells(key, name) || isAlias(key, name) && !reflect.DeepEqual(below, value[name])
+				return m.spells(key, name)
 			}) {
 				return true
 			}
@@ -70,20 +67,3 @@ func namesRead(ast *cel.Ast) []string {
 	slices.Sort(out)
 	return slices.Compact(out)
 }
-
-// isAlias reports whether two names of fields of the specification of Pods stand for the same field.
-func isAlias(name, other string) bool {
-	of, has := aliases()[name]
-	return has && of == other
-}
-
-// aliases are the names that stand for the same field, by each of the two.
-var aliases = sync.OnceValue(func() map[string]string {
-	out := map[string]string{}
-	for _, d := range derivations() {
-		if d.isAlias {
-			out[d.field[len(d.field)-1].Name] = d.from[len(d.from)-1].Name
-		}
-	}
-	return out
-})

@@ -8,7 +8,6 @@ import (
 	"github.com/google/cel-go/cel"
 
 	"github.com/fieldperm/fieldperm/api/v1alpha1"
-	"github.com/fieldperm/fieldperm/schema/fieldpath"
 	"github.com/fieldperm/fieldperm/verbs"
 )
 
@@ -27,19 +26,24 @@ type Permission struct {
 	names []string
 	zero  zero
 	// bared means that the verb takes a parameter, which is not known here.
-	bared bool
-	// makes means that each change makes a new object, which had no old value. unseen is what the conditions may miss there.
-	makes  bool
-	unseen []unseen
-	// with is a field that a template must have for the barrier to hold there, nil for none.
-	with fieldpath.Pattern
-	// barsOnly: see BarsOnly.
-	barsOnly bool
-	powers   []Power
+	bared  bool
+	mode   mode
+	powers []Power
 	// origins: see Origins. effect is the content of the permission without them.
 	origins []Origin
 	effect  string
 }
+
+// mode says what a permission does at its node.
+type mode int
+
+const (
+	covers mode = iota
+	// barsOnly: see BarsOnly. barsBeside: see BarsBeside.
+	barsOnly
+	barsBeside
+	modes
+)
 
 // barrierCondition is one condition on values.
 type barrierCondition struct {
@@ -49,8 +53,6 @@ type barrierCondition struct {
 	readsOld bool
 	// names are the names of fields that the condition may read, in any order.
 	names []string
-	// uses are the parts of the values that the condition uses.
-	uses []use
 }
 
 // newBarrierCondition compiles an excludedWhen.
@@ -60,17 +62,8 @@ func newBarrierCondition(expression string) (barrierCondition, error) {
 		return barrierCondition{}, err
 	}
 	return barrierCondition{
-		program: program, text: expression, readsOld: len(identifiers(ast, oldValueVariable)) > 0, names: namesRead(ast), uses: usesOf(ast, valueVariable, oldValueVariable),
+		program: program, text: expression, readsOld: len(identifiers(ast, oldValueVariable)) > 0, names: namesRead(ast),
 	}, nil
-}
-
-// mayHold reports whether the condition is true of a value, or cannot be evaluated. Then it counts as true. A faulty condition has no program.
-func (c *barrierCondition) mayHold(value any) bool {
-	if c.program == nil {
-		return true
-	}
-	holds, err := evalBool(context.Background(), c.program, map[string]any{valueVariable: value, oldValueVariable: nil})
-	return err != nil || holds
 }
 
 const (
@@ -179,9 +172,13 @@ func whereConditional(permissions []*Permission, become func(*Permission) *Permi
 	return out
 }
 
-// BarsOnly reports whether the permission is that of all keys of a map, or of a prefix, at a key that has a verb of its own. The own verb
-// stands in its place, so its verb does not cover the key. Its barrier holds for the key.
-func (p *Permission) BarsOnly() bool { return p.barsOnly }
+// BarsOnly reports whether the verb does not cover the node, so that only the barrier holds there: the permission is that of all keys of a map, or
+// of a prefix, at a key that has a verb of its own, or one that BarsBeside.
+func (p *Permission) BarsOnly() bool { return p.mode != covers }
+
+// BarsBeside reports whether the permission is a barrier of an entry that does not count at the node, because another one has a higher rank. No verb
+// of the node passes it: a change needs its verb besides.
+func (p *Permission) BarsBeside() bool { return p.mode == barsBeside }
 
 // Powers returns the effects that the verb permits beyond its field, in the order of AllPowers. Callers must not change the slice.
 func (p *Permission) Powers() []Power { return p.powers }
@@ -202,7 +199,7 @@ func (p *Permission) Bars(ctx context.Context, oldSelf, self any) bool {
 		}
 		oldSelf = int64(0)
 	}
-	return p.makes && oldSelf != nil && p.barsWhen(ctx, nil, self) || p.barsWhen(ctx, oldSelf, self)
+	return p.barsWhen(ctx, oldSelf, self)
 }
 
 func (p *Permission) barsWhen(ctx context.Context, oldSelf, self any) bool {

@@ -68,15 +68,9 @@ func (o *oracle) enterEmitting(up place, ref smd.TypeRef, node *schema.Node, ste
 }
 
 // holds reports whether a conditional barrier holds for a change of a value: for the values that the review shows, or for those that readers
-// get (C2), or because programs may read another value than the condition does (C8).
+// get (C2).
 func (o *oracle) holds(node *schema.Node, permission *schema.Permission, old, new *value) bool {
 	if node.Misread(permission, old.native()) || node.Misread(permission, new.native()) || permission.Bars(context.Background(), old.native(), new.native()) {
-		return true
-	}
-	if node.MayBeDivided() && (o.kind.Divided(o.old.native()) || o.kind.Divided(o.new.native())) {
-		return true
-	}
-	if permission.MayMiss() && o.kind.Templates(o.old.native(), o.new.native()).Hide(permission, new.native()) {
 		return true
 	}
 	if o.kind.ShownAsRead() {

@@ -16,10 +16,6 @@ type conditions struct {
 	read bool
 	// nothing means that readers get the new object without some of its fields, or that it cannot be decoded.
 	nothing bool
-	// looked says whether divided is known: whether values where names count in every case may be read otherwise (schema.Kind.Divided).
-	looked, divided bool
-	// templates are the templates of Pods in both objects, nil if no condition has asked for them.
-	templates *schema.Templates
 	// otherwise are the values of the new object that readers get in another form, each with that form.
 	otherwise map[rawjson.Value]any
 }
@@ -27,12 +23,12 @@ type conditions struct {
 // bars reports whether a permission of a node is a barrier for a change of the node from old to new.
 func (d *Differ) bars(n *schema.Node, p *schema.Permission, old, new rawjson.Value) bool {
 	if !p.Conditional() {
-		return p.MayBar() && (!p.DependsOnTemplate() || !d.templates().Lack(p) || n.MayBeDivided() && d.isDivided())
+		return p.MayBar()
 	}
 	if d.isOwning || d.Err != nil {
 		return true
 	}
-	holds := d.barsAsRead(p, old, new) || n.Misread(p, d.native(old)) || n.Misread(p, d.native(new)) || n.MayBeDivided() && d.isDivided() || p.MayMiss() && d.templates().Hide(p, d.native(new)) || p.Bars(d.ctx, d.native(old), d.native(new))
+	holds := d.barsAsRead(p, old, new) || n.Misread(p, d.native(old)) || n.Misread(p, d.native(new)) || p.Bars(d.ctx, d.native(old), d.native(new))
 	d.look()
 	return holds
 }
@@ -55,24 +51,6 @@ func (d *Differ) barsAsRead(p *schema.Permission, old, new rawjson.Value) bool {
 	}
 	read, isOtherwise := c.otherwise[new]
 	return c.nothing || isOtherwise && p.Bars(d.ctx, d.native(old), read)
-}
-
-// isDivided reports whether a condition on one value of the old or of the new object may not see what programs read.
-func (d *Differ) isDivided() bool {
-	c := &d.conditions
-	if !c.looked {
-		c.looked, c.divided = true, d.Kind.Divided(d.native(d.Old)) || d.Kind.Divided(d.native(d.New))
-	}
-	return c.divided
-}
-
-// templates returns the templates of Pods in both objects.
-func (d *Differ) templates() *schema.Templates {
-	c := &d.conditions
-	if c.templates == nil {
-		c.templates = d.Kind.Templates(d.native(d.Old), d.native(d.New))
-	}
-	return c.templates
 }
 
 // compareRead notes the values, from v down, that readers get in another form than shown, the decoded v, and reports whether v is one. A name that
