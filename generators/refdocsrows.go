@@ -169,7 +169,7 @@ func effective(gvk runtimeschema.GroupVersionKind, documents []schema.Permission
 		}
 		for _, e := range d.Entries {
 			p, err := fieldpath.ParsePattern(e.Path)
-			if err != nil || len(e.Writes) > 0 || e.Pod != schema.NoPod && e.Verb == "" {
+			if err != nil || len(e.Writes) > 0 {
 				continue // An entry about a write of the API server, or a mark alone, replaces no other entry.
 			}
 			e.Path = p.String()

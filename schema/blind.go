@@ -16,7 +16,7 @@ func (b blind) node(n *Node) *Node {
 	}
 	out := *n
 	b[n], out.permissions = &out, b.permissions(n.permissions)
-	out.trees, out.derived = b.trees(n.trees), b.trees(n.derived)
+	out.trees = b.trees(n.trees)
 	if n.list != nil && n.list.item != nil {
 		list := *n.list
 		list.item, out.list = b.node(list.item), &list

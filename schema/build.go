@@ -33,8 +33,6 @@ type builder struct {
 	atomic    []string
 	unemitted []unemitted
 	bare      []bare
-	// onPods are the barriers of Pods for the fields that become parts of Pods, nil for the Pod itself.
-	onPods *podBarriers
 }
 
 type memoKey struct {
@@ -44,7 +42,6 @@ type memoKey struct {
 	mapping             *smd.Map
 	overlay, emitted    string
 	fallback            string
-	inPod, inBarrier    bool
 }
 
 func newBuilder(topology *Topology, known permissions, traced bool) *builder {
@@ -60,6 +57,25 @@ func newBuilder(topology *Topology, known permissions, traced bool) *builder {
 		b.inline[name].lay(said)
 	}
 	return b
+}
+
+// layFragments adds what documents say of fragments to the types that include them. first is the number of the first document.
+func (b *builder) layFragments(documents []PermissionDocument, first int, traced bool) {
+	for _, name := range sortedKeys(b.topology.TypeContains) {
+		for i := range documents {
+			d := &documents[i]
+			var from []Origin
+			if traced {
+				from = []Origin{d.origin()}
+			}
+			said, errs := statements(d.Source, d.Rank, d.within(b.topology.TypeContains[name]), from)
+			for _, s := range said {
+				s.guard.document = first + i
+			}
+			b.errs = append(b.errs, errs...)
+			b.inline[name].lay(said)
+		}
+	}
 }
 
 // kind returns the root of a type under the overlay of a kind, and the faults. After a fault it keeps no nodes for the next kind, which
@@ -80,8 +96,6 @@ type place struct {
 	emitted []string
 	// key is emitted as one string.
 	key string
-	// inPod means that the node is in a part of a Pod, inBarrier that a barrier of Pods is above it there.
-	inPod, inBarrier bool
 	// isScalar means that the type declares nothing but a scalar at the node itself.
 	isScalar bool
 }
@@ -131,11 +145,8 @@ func (b *builder) build(ref smd.TypeRef, o *overlay, fallback []byte, p place) *
 	}
 	n := &Node{scalar: atom.Scalar != nil, fallback: fallback}
 	b.memo[key] = n
-	inBarrier := p.inBarrier
 	if o != nil {
-		p.inPod, p.inBarrier = p.inPod || o.pod != NoPod, inBarrier || len(o.pods) > 0
-		n.inPod = p.inPod
-		n.role, n.pod = o.role, o.pod
+		n.role = o.role
 		n.emits = b.source(o, atom)
 		n.written = b.written(o.written)
 	}
@@ -147,9 +158,6 @@ func (b *builder) build(ref smd.TypeRef, o *overlay, fallback []byte, p place) *
 	}
 	if o != nil {
 		b.unknownPaths(o, atom)
-		if fault := o.podMark.fault(b.at); fault != nil {
-			b.errs = append(b.errs, fault)
-		}
 		own := p
 		if n.scalar && n.mapping == nil {
 			own = p.with(n.emits)
@@ -158,16 +166,6 @@ func (b *builder) build(ref smd.TypeRef, o *overlay, fallback []byte, p place) *
 		b.errs = append(b.errs, o.barsForNothing(b.at)...)
 		b.noteUnemitted(o, atom)
 		n.permissions = b.claims(o, own)
-		passing := n.permissions
-		if inBarrier {
-			passing = b.compiled(slices.DeleteFunc(append(slices.Clone(o.general), o.guard), func(g *guard) bool { return !o.isOfPods(g) }), own)
-		}
-		n.fork(b.compiled(o.pods, own), passing)
-		chains := make([][]*Permission, 0, len(o.derived))
-		for _, chain := range o.derived {
-			chains = append(chains, b.compiled(chain, own))
-		}
-		n.derive(chains)
 	}
 	return n
 }
@@ -192,10 +190,7 @@ func (b *builder) isUnknown(ref smd.TypeRef) bool {
 // withType combines an overlay with the permissions of the type itself.
 func (b *builder) withType(ref smd.TypeRef, o *overlay) *overlay {
 	if ref.NamedType != nil {
-		o = merge(o, b.inline[*ref.NamedType], false)
-	}
-	if o != nil && o.pod != NoPod && b.onPods != nil {
-		return b.onPods.on(o)
+		return merge(o, b.inline[*ref.NamedType], false)
 	}
 	return o
 }
@@ -203,7 +198,7 @@ func (b *builder) withType(ref smd.TypeRef, o *overlay) *overlay {
 func (b *builder) key(ref smd.TypeRef, o *overlay, fallback []byte, p place) memoKey {
 	k := memoKey{
 		scalar: ref.Inlined.Scalar, list: ref.Inlined.List, mapping: ref.Inlined.Map,
-		overlay: o.identity(), emitted: p.key, fallback: string(fallback), inPod: p.inPod, inBarrier: p.inBarrier,
+		overlay: o.identity(), emitted: p.key, fallback: string(fallback),
 	}
 	if ref.NamedType != nil {
 		k.named = *ref.NamedType
@@ -242,13 +237,13 @@ func (b *builder) mapping(m *smd.Map, o *overlay, emits string, p place) *Map {
 		out.fields = make(map[string]*Node, len(m.Fields))
 	}
 	for _, f := range m.Fields {
-		out.fields[f.Name] = b.below(fieldpath.Element{Name: f.Name}, f.Type, o.declared(f.Name), defaultJSON(f.Default), p)
+		out.fields[f.Name] = b.below(fieldpath.Element{Name: f.Name}, f.Type, o.field(f.Name), defaultJSON(f.Default), p)
 	}
 	if !hasValues(m) {
 		return out
 	}
 	inner := p.with(emits)
-	out.folds = b.folds(m, o, p)
+	out.folds = b.folds(m, o)
 	out.value = b.below(fieldpath.Element{Any: true}, m.ElementType, o.items(), nil, inner)
 	if o == nil {
 		return out

@@ -18,16 +18,19 @@ import (
 //
 // The Schema keeps only strings of the documents. Its kinds share all equal parts of their trees, also across documents.
 func Compile(docs Documents) (*Schema, []error) {
-	docs.Permissions = slices.Clone(docs.Permissions)
+	containing := docs.containing()
+	var fragments []PermissionDocument
+	docs.Permissions, fragments = placeFragments(docs.Permissions)
 	slices.SortStableFunc(docs.Permissions, func(a, b PermissionDocument) int { return int(a.Rank) - int(b.Rank) })
 	c := &compiler{
-		docs: docs, statements: make([][]statement, len(docs.Permissions)), matched: make([]int, len(docs.Permissions)),
+		docs: docs, fragments: fragments, statements: make([][]statement, len(docs.Permissions)), matched: make([]int, len(docs.Permissions)),
 		permissions: newPermissions(), sharing: newSharing(), faulty: map[string]error{}, seen: map[string]bool{},
 		trees: map[runtimeschema.GroupVersionKind]*Node{}, lost: map[*guard][]error{},
 		overlays: map[runtimeschema.GroupVersionKind]*overlay{}, conditions: map[string]*condition{},
 	}
 	s := &Schema{
-		kinds: map[runtimeschema.GroupVersionKind]*Kind{}, failed: map[runtimeschema.GroupVersionKind]error{},
+		containing: containing,
+		kinds:      map[runtimeschema.GroupVersionKind]*Kind{}, failed: map[runtimeschema.GroupVersionKind]error{},
 		bodies: map[through]*Kind{}, failedBodies: map[through]error{},
 		concealing: map[runtimeschema.GroupVersionResource]*Kind{}, replicasUnknown: map[runtimeschema.GroupResource]bool{},
 	}
@@ -42,7 +45,7 @@ func Compile(docs Documents) (*Schema, []error) {
 	}
 	c.reportLost()
 	for i, kinds := range c.matched {
-		if d := &c.docs.Permissions[i]; kinds == 0 && d.Rank == RankAdministrator {
+		if d := &c.docs.Permissions[i]; kinds == 0 && d.Rank == RankAdministrator && d.Fragment == "" {
 			c.errs = append(c.errs, c.unmatched(d))
 		}
 	}
@@ -88,6 +91,8 @@ func versionsOf(kinds []runtimeschema.GroupVersionKind) []string {
 
 type compiler struct {
 	docs Documents
+	// fragments are the documents about fragments. docs has what they say of each kind.
+	fragments []PermissionDocument
 	// statements are the entries of the permission documents that have been read.
 	statements [][]statement
 	// matched counts, for each document, the versions of kinds that it applies to.
@@ -108,8 +113,6 @@ type compiler struct {
 	trees map[runtimeschema.GroupVersionKind]*Node
 	// conditions are the compiled match conditions, by their text.
 	conditions map[string]*condition
-	// onPods are read once, when the first kind is compiled.
-	onPods *podBarriers
 }
 
 func (c *compiler) report(errs ...error) {
@@ -147,27 +150,19 @@ func (c *compiler) topology(s *Schema, t *Topology, owners map[runtimeschema.Gro
 		}
 		if b == nil {
 			b = newBuilder(t, c.permissions, c.docs.Traced)
+			b.layFragments(c.fragments, len(c.docs.Permissions), c.docs.Traced)
 		}
 		o, sources := c.overlay(gvk)
 		touched[gvk] = append(sources, t.Source)
-		if b.onPods = c.podBarriers(); gvk.GroupKind() == podKind.GroupKind() {
-			b.onPods = nil
-		}
 		root, errs := b.kind(t.Kinds[gvk], o)
 		errs = append(errs, c.lacking(b.lacking)...)
 		if len(errs) > 0 {
-			// The fault may be in a barrier of Pods, whose document touches this kind only if it has a tree.
 			s.failed[gvk] = errs[0]
 			c.report(errs...)
 			continue
 		}
 		shared := c.sharing.share(root)
 		c.trees[gvk] = shared
-		if shared.makesPods && gvk.GroupKind() != podKind.GroupKind() {
-			// If a barrier of Pods is not known, those of what Pods are made from are not known either.
-			touched[gvk] = append(touched[gvk], c.onPods.sources...)
-			s.templated = append(s.templated, templated{t.resource(gvk), gvk})
-		}
 		s.kinds[gvk] = newKind(gvk, shared)
 		s.kinds[gvk].shown, s.kinds[gvk].reads = t.JSON, t.Reads[gvk]
 		s.kinds[gvk].trace = c.traceOf(gvk)
@@ -226,7 +221,7 @@ func (c *compiler) read(i int) []statement {
 		}
 		c.statements[i], errs = statements(d.Source, d.Rank, d.Entries, from)
 		for _, s := range c.statements[i] {
-			s.guard.everyKind, s.guard.document = d.Kind == "*", i
+			s.guard.everyKind, s.guard.document = d.Kind == "*" && d.Fragment == "", i
 		}
 		c.report(errs...)
 	}
@@ -252,7 +247,11 @@ func (c *compiler) lacking(guards map[*guard]error) []error {
 
 // reportLost reports the paths that no version has.
 func (c *compiler) reportLost() {
+	c.reportLostInFragments()
 	for i, said := range c.statements {
+		if c.docs.Permissions[i].Fragment != "" {
+			continue
+		}
 		if c.matched[i] > 0 {
 			c.reportMisfits(said, func(s statement) bool { return len(c.lost[s.guard]) == c.matched[i] })
 		}

@@ -70,6 +70,8 @@ type Topology struct {
 	// TypePermissions are the permission keys of named types in the source (vendor extensions of an OpenAPI document). Their paths are
 	// relative to the type.
 	TypePermissions map[string][]Entry
+	// TypeContains are the fragments that these include, also those that others include, with paths relative to the type.
+	TypeContains map[string][]Contained
 }
 
 // Rank orders permission documents. Per node the entry of the highest rank counts.
@@ -84,14 +86,18 @@ const (
 	RankAdministrator
 )
 
-// PermissionDocument guards the fields of one kind, or of every kind.
+// PermissionDocument guards the fields of one kind, of every kind, or of a fragment of the catalogue in every kind that contains it.
 type PermissionDocument struct {
 	Source string
 	Rank   Rank
 	// Form is the form of the entries, for a traced compile.
 	Form Form
-	// Group and Kind are "*" for every kind.
+	// Group and Kind are "*" for every kind. Both are "" if Fragment is given.
 	Group, Kind string
+	// Fragment is the name of the fragment that the document is about, "" for a kind. Paths of its entries are relative to it.
+	Fragment string
+	// Contains are the fragments of the catalogue that the document includes, also those that others include.
+	Contains []Contained
 	// Versions are the versions that the document applies to; empty means every version.
 	Versions []string
 	Entries  []Entry
@@ -132,8 +138,6 @@ type Entry struct {
 	Bare bool
 	// Fragment is the fragment of the catalogue that a document includes and that has the entry. The kind need not have the path.
 	Fragment Fragment
-	// Pod says that Pods are made with the node. Only the built-in catalogue may use it, in fragments that documents may include.
-	Pod PodPart
 	// Pointer is the JSON pointer of the entry in its document.
 	Pointer string
 }

@@ -1,13 +1,93 @@
 package schema
 
 import (
+	"fmt"
+	"maps"
 	"slices"
 	"strings"
+
+	runtimeschema "k8s.io/apimachinery/pkg/runtime/schema"
 )
 
 // Fragment is a fragment of the catalogue that a document includes, and the path of the field at which it does so. The zero Fragment is
 // none.
 type Fragment struct{ Name, At string }
+
+// Contained is a fragment of the catalogue that a document includes, itself or in another fragment. IsPart means that the field may lack fields of it.
+type Contained struct {
+	Fragment
+	IsPart bool
+}
+
+// placeFragments replaces each document about a fragment by one for each document that contains it, so that what it says holds in each of their kinds.
+// It also returns the documents about fragments.
+func placeFragments(docs []PermissionDocument) (placed, about []PermissionDocument) {
+	for _, d := range docs {
+		if d.Fragment == "" {
+			placed = append(placed, d)
+		} else {
+			about = append(about, d)
+		}
+	}
+	kinds := slices.Clip(placed)
+	for i := range about {
+		for j := range kinds {
+			k := &kinds[j]
+			one := about[i]
+			if one.Entries = one.within(k.Contains); len(one.Entries) > 0 {
+				one.Group, one.Kind, one.Versions = k.Group, k.Kind, k.Versions
+				placed = append(placed, one)
+			}
+		}
+	}
+	return placed, about
+}
+
+// containing returns the kinds that contain each fragment.
+func (d *Documents) containing() map[string][]runtimeschema.GroupKind {
+	found := map[string]map[runtimeschema.GroupKind]bool{}
+	add := func(contains []Contained, kind runtimeschema.GroupKind) {
+		for _, f := range contains {
+			if found[f.Name] == nil {
+				found[f.Name] = map[runtimeschema.GroupKind]bool{}
+			}
+			found[f.Name][kind] = true
+		}
+	}
+	for i := range d.Topologies {
+		t := &d.Topologies[i]
+		for gvk := range t.Kinds {
+			for _, contains := range t.TypeContains {
+				add(contains, gvk.GroupKind())
+			}
+			for j := range d.Permissions {
+				if d.Permissions[j].matches(gvk) {
+					add(d.Permissions[j].Contains, gvk.GroupKind())
+				}
+			}
+		}
+	}
+	out := map[string][]runtimeschema.GroupKind{}
+	for name, kinds := range found {
+		out[name] = slices.SortedFunc(maps.Keys(kinds), func(a, b runtimeschema.GroupKind) int { return strings.Compare(a.String(), b.String()) })
+	}
+	return out
+}
+
+// within returns the entries of a document about a fragment, at each place of the fragment.
+func (d *PermissionDocument) within(contains []Contained) []Entry {
+	var out []Entry
+	for _, f := range contains {
+		if f.Name != d.Fragment {
+			continue
+		}
+		for _, e := range d.Entries {
+			e.Path, e.Optional = f.At+e.Path, f.IsPart
+			out = append(out, e)
+		}
+	}
+	return out
+}
 
 // reportMisfits reports the includes of a document whose field lacks every field of the fragment in each version of the kind, because
 // such an include guards nothing. lost reports whether no version has the path of a statement.
@@ -42,6 +122,29 @@ func (c *compiler) reportMisfits(said []statement, lost func(statement) bool) {
 		}
 		c.report(below[of][0].guard.fault("%q: fragment %q does not fit the field, which has none of %s: include it at the field that has them",
 			of.At, of.Name, firstSteps(of.At, below[of])))
+	}
+}
+
+// reportLostInFragments reports the paths of documents about fragments that no kind has, of those that the catalogue says contain the fragment.
+func (c *compiler) reportLostInFragments() {
+	for i := range c.fragments {
+		d := &c.fragments[i]
+		has := map[string]bool{}
+		for j, said := range c.statements {
+			if placed := &c.docs.Permissions[j]; placed.Fragment != d.Fragment || placed.Source != d.Source {
+				continue
+			}
+			for _, s := range said {
+				if !s.guard.entry.Optional {
+					has[s.guard.entry.Pointer] = has[s.guard.entry.Pointer] || len(c.lost[s.guard]) < c.matched[j]
+				}
+			}
+		}
+		for _, e := range d.Entries {
+			if there, isRead := has[e.Pointer]; isRead && !there {
+				c.report(&Error{Source: d.Source, Pointer: e.Pointer, Message: fmt.Sprintf("path %q does not exist in fragment %q: name a field of it, by a path that begins there", e.Path, d.Fragment)})
+			}
+		}
 	}
 }
 

@@ -17,21 +17,24 @@ import (
 type permissions struct {
 	byContent map[string]*Permission
 	// barring are those that only bar, by the permission that also covers.
-	barring map[*Permission]*Permission
+	barring map[*Permission]*[modes]Permission
 }
 
 func newPermissions() permissions {
-	return permissions{map[string]*Permission{}, map[*Permission]*Permission{}}
+	return permissions{map[string]*Permission{}, map[*Permission]*[modes]Permission{}}
 }
 
-// barsOnly returns the permission for a place where its verb does not cover.
-func (known permissions) barsOnly(p *Permission) *Permission {
+// in returns the permission in another mode.
+func (known permissions) in(m mode, p *Permission) *Permission {
 	if known.barring[p] == nil {
-		one := *p
-		one.barsOnly, one.effect = true, p.effect+" bars only"
-		known.barring[p] = &one
+		known.barring[p] = &[modes]Permission{}
+		for m := range known.barring[p] {
+			one := *p
+			one.mode, one.effect = mode(m), fmt.Sprintf("%s mode %d", p.effect, m)
+			known.barring[p][m] = one
+		}
 	}
-	return known.barring[p]
+	return &known.barring[p][m]
 }
 
 // permission compiles one guard at a place. It returns nil if the guard has no verb, does not apply, or is faulty.
@@ -62,8 +65,8 @@ func (b *builder) permission(g *guard, p place) *Permission {
 		e = g.entry
 	}
 	if e.ExcludedWhen != "" && !p.isScalar {
-		if !g.lent {
-			b.errs = append(b.errs, g.fault("%s: excludedWhen is about a string, a number or a boolean, and the type declares something else: put it at the scalar, or write a ConditionalPolicy of effect Deny", b.placeOf(g)))
+		if !g.lent && !e.Optional {
+			b.errs = append(b.errs, g.fault("%s: excludedWhen is about a string, a number or a boolean, and the type declares something else: put it at the scalar, or write a ConditionalPolicy of effect Deny", orRoot(b.at)))
 			return nil
 		}
 		g = g.always()
@@ -71,7 +74,7 @@ func (b *builder) permission(g *guard, p place) *Permission {
 	if known := b.permissions.byContent[g.says]; known != nil {
 		return known
 	}
-	out := &Permission{verb: verb, parameter: e.ParameterizedBy, treatment: e.ParameterTreatment, excluded: g.entry.Excluded, makes: g.makes, bared: g.bared, powers: e.Powers, origins: g.from, effect: g.effect}
+	out := &Permission{verb: verb, parameter: e.ParameterizedBy, treatment: e.ParameterTreatment, excluded: g.entry.Excluded, bared: g.bared, powers: e.Powers, origins: g.from, effect: g.effect}
 	if !b.parameter(g, out) || !b.exclusion(g, out) {
 		return nil
 	}
@@ -122,29 +125,19 @@ func (b *builder) emitsAbove(f Fragment, parameter string) bool {
 	return err == nil && 0 < len(at) && len(at) <= len(b.places) && slices.Contains(b.places[len(at)-1].emitted, parameter)
 }
 
-// placeOf returns the place of a guard for a message. A guard of Pods has the path that its document has, not that of a template.
-func (b *builder) placeOf(g *guard) string {
-	if g.makes {
-		if p, err := fieldpath.ParsePattern(g.entry.Path); err == nil {
-			return orRoot(p)
-		}
-	}
-	return orRoot(b.at)
-}
-
 func (b *builder) parameter(g *guard, out *Permission) bool {
 	e := g.entry
 	switch {
 	case e.ParameterTreatment != "" && e.ParameterTreatment != v1alpha1.TreatmentSlashDelimitedPrefix:
-		b.errs = append(b.errs, g.fault("%s: parameter treatment %q is unknown: use %q or leave it out", b.placeOf(g), e.ParameterTreatment, v1alpha1.TreatmentSlashDelimitedPrefix))
+		b.errs = append(b.errs, g.fault("%s: parameter treatment %q is unknown: use %q or leave it out", orRoot(b.at), e.ParameterTreatment, v1alpha1.TreatmentSlashDelimitedPrefix))
 		return false
 	case e.ParameterTreatment != "" && e.ParameterExpression != "":
-		b.errs = append(b.errs, g.fault("%s: has a parameter treatment and an expression: keep one of them", b.placeOf(g)))
+		b.errs = append(b.errs, g.fault("%s: has a parameter treatment and an expression: keep one of them", orRoot(b.at)))
 		return false
 	case e.ParameterExpression != "":
 		program, err := parameterDialect.compile(e.ParameterExpression, cel.StringType)
 		if err != nil {
-			b.errs = append(b.errs, g.fault("%s: parameter %v", b.placeOf(g), err))
+			b.errs = append(b.errs, g.fault("%s: parameter %v", orRoot(b.at), err))
 			return false
 		}
 		out.expression, out.expressionText = program, e.ParameterExpression
@@ -157,13 +150,13 @@ func (b *builder) exclusion(g *guard, out *Permission) bool {
 		return true
 	}
 	if g.entry.Excluded {
-		b.errs = append(b.errs, g.fault("%s: is excluded always and under a condition: keep one of excluded and excludedWhen", b.placeOf(g)))
+		b.errs = append(b.errs, g.fault("%s: is excluded always and under a condition: keep one of excluded and excludedWhen", orRoot(b.at)))
 		return false
 	}
 	for _, expression := range append([]string{g.entry.ExcludedWhen}, g.also...) {
 		program, err := valueDialect.compile(expression, cel.BoolType)
 		if err != nil {
-			b.errs = append(b.errs, g.fault("%s: excludedWhen %v", b.placeOf(g), err))
+			b.errs = append(b.errs, g.fault("%s: excludedWhen %v", orRoot(b.at), err))
 			return false
 		}
 		out.excludedWhen = append(out.excludedWhen, barrierCondition{program, expression})

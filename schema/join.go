@@ -130,7 +130,7 @@ func permissionsOf(nodes []*Node) (all []*Permission, trees [][]*Permission) {
 // only bars.
 func says(permissions []*Permission, p *Permission) bool {
 	return slices.ContainsFunc(permissions, func(q *Permission) bool {
-		return q == p || sameVerb(q, p) && (!p.MayBar() || q.excluded) && (!p.barsOnly || q.barsOnly)
+		return q == p || sameVerb(q, p) && (!p.MayBar() || q.excluded) && (p.mode == covers || p.mode == q.mode)
 	})
 }
 
@@ -142,7 +142,7 @@ func alike(a, b *Node, seen map[[2]*Node]bool) bool {
 		return true
 	}
 	seen[[2]*Node{a, b}] = true
-	if a.emits != b.emits || !slices.EqualFunc(a.permissions, b.permissions, sameGuard) || !slices.EqualFunc(a.derived, b.derived, sameGuards) {
+	if a.emits != b.emits || !slices.EqualFunc(a.permissions, b.permissions, sameGuard) {
 		return false
 	}
 	if a.list != nil && !alike(a.items(), b.items(), seen) || a.mapping != nil && !alike(a.values(), b.values(), seen) {
@@ -151,10 +151,8 @@ func alike(a, b *Node, seen map[[2]*Node]bool) bool {
 	return a.mapping == nil || !slices.ContainsFunc(singled([]*Node{a, b}), func(name string) bool { return !alike(a.named(name), b.named(name), seen) })
 }
 
-func sameGuards(a, b []*Permission) bool { return slices.EqualFunc(a, b, sameGuard) }
-
 // sameGuard reports whether two permissions have the same effect. Two expressions are compared by identity only.
 func sameGuard(a, b *Permission) bool {
-	return a == b || sameVerb(a, b) && a.treatment == b.treatment && a.barsOnly == b.barsOnly && a.expression == nil && b.expression == nil &&
+	return a == b || sameVerb(a, b) && a.treatment == b.treatment && a.mode == b.mode && a.expression == nil && b.expression == nil &&
 		(a.excluded && b.excluded || !a.MayBar() && !b.MayBar())
 }

@@ -11,7 +11,7 @@ import (
 
 // singleOut returns the overlay of one named key of a map. Its guards are, from general to specific, those of all values, those of its
 // prefix, and its own. The own guard takes the place of that of the prefix, unless that is a barrier that holds beside it. If a key has only
-// recorded writes, it has the guard of its prefix. Barriers of Pods hold whatever guards the key here.
+// recorded writes, it has the guard of its prefix.
 func (o *overlay) singleOut(name string) *overlay {
 	own := o.fields[name]
 	out := *own
@@ -22,16 +22,13 @@ func (o *overlay) singleOut(name string) *overlay {
 		if own.guard != nil && prefix.guard != nil && prefix.holdsBeside(own) {
 			out.general = slices.Concat(out.general, []*guard{prefix.guard})
 		}
-		out.general, out.podGuards = slices.Concat(out.general, own.general), prefix.podGuards.and(own.podGuards)
-		if own.freed {
-			out.pods = own.pods
-		}
+		out.general = slices.Concat(out.general, own.general)
 	}
 	if o.any == nil {
 		return &out
 	}
 	m := merge(&out, o.any, true)
-	m.guard, m.written, m.podGuards = out.guard, out.written, o.any.podGuards.and(out.podGuards)
+	m.guard, m.written = out.guard, out.written
 	m.general = slices.Concat(o.any.general, []*guard{o.any.guard}, out.general)
 	return m
 }
@@ -50,26 +47,6 @@ func prefixIn(name string) (string, bool) {
 	return name[:i+1], i >= 0 && i < len(name)-1
 }
 
-// declared returns the overlay of a field that a type declares. A map in Pods may be a list of fields in a template: the barriers of all keys of
-// Pods, and those of a prefix, hold for the field.
-func (o *overlay) declared(name string) *overlay {
-	own := o.field(name)
-	if o == nil {
-		return nil
-	}
-	for _, general := range []*overlay{o.prefixOf(name), o.any} {
-		if general == nil || len(general.pods)+len(general.derived) == 0 {
-			continue
-		}
-		onPods := &overlay{podGuards: podGuards{pods: general.pods, derived: general.derived}}
-		if own != nil && own.freed && general != o.any {
-			onPods.pods = nil
-		}
-		own = merge(own, onPods, true)
-	}
-	return own
-}
-
 // holdsBeside reports whether the overlay of a prefix, or of all keys, has a barrier that an entry for one key does not replace: one of a higher
 // standing, or one of a document that says nothing about the key.
 func (o *overlay) holdsBeside(key *overlay) bool {
@@ -77,17 +54,17 @@ func (o *overlay) holdsBeside(key *overlay) bool {
 		slices.ContainsFunc(o.barredBy, func(document int) bool { return !slices.Contains(key.saidBy, document) }))
 }
 
-// frees reports whether the entry for a key takes the key out of the barrier of its prefix.
-func (o *overlay) frees(name string) bool {
-	prefix, own := o.prefixOf(name), o.fields[name]
-	return prefix != nil && prefix.guard != nil && own.guard != nil && !own.guard.isIncluded() && !prefix.holdsBeside(own)
-}
-
-// claims returns the permissions of an overlay. The last one is its claim. Those of all keys and of the prefix, before it, only bar.
+// claims returns the permissions of an overlay. Those of all keys and of the prefix come first, and only bar. The next one is its claim. The last ones
+// are barriers beside it.
 func (b *builder) claims(o *overlay, p place) []*Permission {
 	out := b.compiled(append(slices.Clone(o.general), o.guard), p)
 	for i := range len(out) - 1 {
-		out[i] = b.permissions.barsOnly(out[i])
+		out[i] = b.permissions.in(barsOnly, out[i])
+	}
+	for _, g := range o.beside {
+		if barrier := b.permission(g, p); barrier != nil && g != o.guard {
+			out = append(out, b.permissions.in(barsBeside, barrier))
+		}
 	}
 	return out
 }

@@ -145,11 +145,7 @@ func (c *compiler) unnamed(h *hidden, pair *versionPair) bool {
 			if guarded[guardOf(at, p)] {
 				by = everywhere
 			}
-			// A document gives the field its verb, or says that Pods are made with it.
-			isOfPods := (n.forks || len(n.derived) > 0) && !slices.Contains(n.trees[0], p)
-			if slices.ContainsFunc(by, func(s statement) bool {
-				return s.guard.entry.Verb == p.verb.Name() && s.path.Covers(at) || isOfPods && s.guard.entry.Pod != NoPod && len(s.path) <= len(at) && s.path.Covers(at[:len(s.path)])
-			}) {
+			if slices.ContainsFunc(by, func(s statement) bool { return s.guard.entry.Verb == p.verb.Name() && s.path.Covers(at) }) {
 				known.add(p)
 			}
 		}

@@ -36,17 +36,8 @@ type Node struct {
 	// trees are the permissions by tree: first the tree of the kind, then the trees of the objects that a field of the kind becomes a
 	// part of. It is nil if there is one tree, or if all trees have the same node here. The last one stands for all that are left out.
 	trees [][]*Permission
-	// derived are the barriers of fields of Pods that the API server writes from the field, each chain from general to specific.
-	derived [][]*Permission
-	// forks means that the other trees begin here, with the chain above, and not with the verb of the root.
-	forks bool
 	emits string
 	role  Role
-	// pod is the part of a Pod that the node becomes. makesPods means that the node or a node below it becomes one, inPod that the node is in one and
-	// may have permissions.
-	pod       PodPart
-	makesPods bool
-	inPod     bool
 	// unbarred means that no permission below the node can be a barrier. The zero value means that one may be.
 	unbarred bool
 	// verbless means that no node below has a permission. The zero value means that one may.
@@ -113,22 +104,14 @@ func (n *Node) Map() *Map { return n.mapping }
 func (n *Node) Default() []byte { return n.fallback }
 
 // Permissions returns the permissions that guard the node, from general to specific. It is empty if the node has no verb of its own. If a
-// path names one key of a map whose values have a verb as well, that one comes first, and only bars (Permission.BarsOnly). Permissions of other trees (Trees) come last, and those of
-// Derived after them. Callers must not change the slice.
+// path names one key of a map whose values have a verb as well, that one comes first, and only bars (Permission.BarsOnly). Permissions of other trees (Trees) come last.
+// Callers must not change the slice.
 func (n *Node) Permissions() []*Permission { return n.permissions }
 
 // Trees returns the permissions by tree, if a field of the kind becomes a part of other objects: first those of the kind, then those of
 // each object. Each tree has a chain of its own, which begins with the verb of the root. The last one stands for all that are left out. It is
 // nil if all trees have Permissions. Callers must not change the slices.
 func (n *Node) Trees() [][]*Permission { return n.trees }
-
-// Forks reports whether the other trees of the node begin with the chain above it, and not with the verb of the root: the node becomes a
-// part of Pods, which have barriers of their own there.
-func (n *Node) Forks() bool { return n.forks }
-
-// Derived returns the barriers of fields of Pods that the API server writes from the field of the node. Each chain is from general to
-// specific. It goes on from the chain of the node, and ends here: no verb below the node passes its barrier. Callers must not change the slices.
-func (n *Node) Derived() [][]*Permission { return n.derived }
 
 // MayBarWithin reports whether a permission below the node, without the node's own, can be a barrier. If so, a change of the whole must
 // be searched for barriers. UncoveredPermissionSets are not counted.

@@ -28,8 +28,8 @@ type overlay struct {
 	// included is an entry of an included fragment, or of another document of an administrator, that does not count here. The node still
 	// emits its parameter, which other entries of the document need.
 	included *guard
-	podMark
-	podGuards
+	// beside are barriers of entries for this key where an entry of a higher standing for all keys counts. They hold beside it.
+	beside []*guard
 	fields map[string]*overlay
 	any    *overlay
 	key    string
@@ -55,13 +55,11 @@ type guard struct {
 	also []string
 	// document is the place of the document among all.
 	document int
-	// lent means that the entry, or a part of it, comes from another version or from Pods. If the path does not emit the parameter, the verb is
+	// lent means that the entry, or a part of it, comes from another version. If the path does not emit the parameter, the verb is
 	// used without it. If no scalar is declared there, the barrier holds for all values.
 	lent bool
 	// bared means that the verb takes a parameter, which is not known here.
 	bared bool
-	// makes means that the field becomes a part of a new object with each change.
-	makes bool
 	// everyKind means that the document is about every kind, not about the versions of one.
 	everyKind bool
 	// from are the origins, nil if the compile is not traced.
@@ -78,7 +76,7 @@ func newGuard(source string, rank Rank, e *Entry, from []Origin) *guard {
 func (g *guard) describe() {
 	var c content
 	e := g.entry
-	c.flags(e.Excluded, g.bared, g.makes)
+	c.flags(e.Excluded, g.bared)
 	c.texts(e.Verb, e.ParameterizedBy, e.ParameterTreatment, e.ParameterExpression, e.ExcludedWhen)
 	c.list(g.also...)
 	c.list(stringsOf(e.Powers)...)
@@ -131,10 +129,6 @@ func (o *overlay) lay(document []statement) {
 		}
 		if len(s.guard.entry.Writes) > 0 {
 			at.written = s.guard
-			continue
-		}
-		at.podMark = at.podMark.and(markOf(s.guard))
-		if e := s.guard.entry; e.Pod != NoPod && e.Verb == "" && e.ParameterSource == "" {
 			continue
 		}
 		at.note(s.guard)
@@ -275,14 +269,14 @@ func merge(outer, inner *overlay, ofKey bool) *overlay {
 		return outer
 	}
 	m := &overlay{guard: outer.guard, general: slices.Concat(inner.general, outer.general), role: outer.role, written: outer.written, any: merge(outer.any, inner.any, ofKey)}
-	m.documents, m.podMark, m.podGuards = outer.documents.and(inner.documents), outer.podMark.and(inner.podMark), inner.podGuards.and(outer.podGuards)
+	m.documents, m.beside = outer.documents.and(inner.documents), slices.Concat(inner.beside, outer.beside)
 	m.catalogued = outer.catalogued || inner.catalogued
 	m.emitter, m.included = cmp.Or(outer.emitter, inner.emitter), cmp.Or(outer.included, inner.included)
 	switch {
 	case inner.guard == nil:
 	case m.guard == nil || inner.guard.standing() > m.guard.standing():
 		if ofKey && m.guard != nil && m.guard.bars() {
-			m.derived = append(m.derived, []*guard{m.guard})
+			m.beside = append(m.beside, m.guard)
 		}
 		m.settle(inner.guard, m.guard)
 	default:
@@ -317,13 +311,13 @@ func (o *overlay) identity() string {
 	}
 	if o.key == "" {
 		var c content
-		c.texts(string(o.role), string(o.pod))
-		c.flags(o.catalogued, o.emitter != nil, o.any != nil, o.freed, o.contradicts != nil)
+		c.texts(string(o.role))
+		c.flags(o.catalogued, o.emitter != nil, o.any != nil)
 		c.guards(o.general)
+		c.guards(o.beside)
 		c.guards([]*guard{o.guard, o.written, o.included})
 		c.numbers(o.saidBy)
 		c.numbers(o.barredBy)
-		o.podGuards.describe(&c)
 		if o.emitter != nil {
 			c.texts(o.emitter.entry.ParameterSource)
 		}

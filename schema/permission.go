@@ -26,16 +26,24 @@ type Permission struct {
 	// unseen means that the old value is not known: the request changes a stored object that it does not show.
 	unseen bool
 	// bared means that the verb takes a parameter, which is not known here.
-	bared bool
-	// makes means that each change makes a new object, which had no old value.
-	makes bool
-	// barsOnly: see BarsOnly.
-	barsOnly bool
-	powers   []Power
+	bared  bool
+	mode   mode
+	powers []Power
 	// origins: see Origins. effect is the content of the permission without them.
 	origins []Origin
 	effect  string
 }
+
+// mode says what a permission does at its node.
+type mode int
+
+const (
+	covers mode = iota
+	// barsOnly: see BarsOnly. barsBeside: see BarsBeside.
+	barsOnly
+	barsBeside
+	modes
+)
 
 // barrierCondition is one condition on a scalar.
 type barrierCondition struct {
@@ -132,9 +140,13 @@ func whereConditional(permissions []*Permission, become func(*Permission) *Permi
 	return out
 }
 
-// BarsOnly reports whether the permission is that of all keys of a map, or of a prefix, at a key that has a verb of its own. The own verb
-// stands in its place, so its verb does not cover the key. Its barrier holds for the key.
-func (p *Permission) BarsOnly() bool { return p.barsOnly }
+// BarsOnly reports whether the verb does not cover the node, so that only the barrier holds there: the permission is that of all keys of a map, or
+// of a prefix, at a key that has a verb of its own, or one that BarsBeside.
+func (p *Permission) BarsOnly() bool { return p.mode != covers }
+
+// BarsBeside reports whether the permission is a barrier of an entry that does not count at the node, because another one has a higher rank. No verb
+// of the node passes it: a change needs its verb besides.
+func (p *Permission) BarsBeside() bool { return p.mode == barsBeside }
 
 // Powers returns the effects that the verb permits beyond its field, in the order of AllPowers. Callers must not change the slice.
 func (p *Permission) Powers() []Power { return p.powers }
@@ -155,7 +167,7 @@ func (p *Permission) Bars(ctx context.Context, oldSelf, self any) bool {
 		}
 		oldSelf = int64(0)
 	}
-	return p.makes && oldSelf != nil && p.barsWhen(ctx, nil, self) || p.barsWhen(ctx, oldSelf, self)
+	return p.barsWhen(ctx, oldSelf, self)
 }
 
 func (p *Permission) barsWhen(ctx context.Context, oldSelf, self any) bool {

@@ -55,7 +55,7 @@ func (n *Node) powersBelow() []Power {
 			if p.excluded {
 				return
 			}
-			if !p.barsOnly {
+			if p.mode == covers {
 				out = append(out, p.powers...)
 			}
 		}

@@ -1,7 +1,6 @@
 package schema
 
 import (
-	"slices"
 	"strings"
 )
 
@@ -24,13 +23,15 @@ func (o *overlay) prefixed(key string) []error {
 	return errs
 }
 
-// guards returns the guards at and below a place, with the barriers of Pods.
+// guards returns the guards at and below a place.
 func (o *overlay) guards() []*guard {
 	if o == nil {
 		return nil
 	}
-	out := slices.DeleteFunc(slices.Concat([]*guard{o.guard}, o.pods), func(g *guard) bool { return g == nil })
-	out = append(out, o.any.guards()...)
+	out := o.any.guards()
+	if o.guard != nil {
+		out = append(out, o.guard)
+	}
 	for _, name := range sortedKeys(o.fields) {
 		out = append(out, o.fields[name].guards()...)
 	}

@@ -127,7 +127,7 @@ func chainOf(n *Node, at fieldpath.Pattern) string {
 			break
 		}
 		for _, p := range n.permissions {
-			fmt.Fprintf(&b, "%s %q %v;", p.Describe(), p.expressionText, p.barsOnly)
+			fmt.Fprintf(&b, "%s %q %v;", p.Describe(), p.expressionText, p.mode)
 		}
 	}
 	return b.String()

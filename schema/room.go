@@ -31,20 +31,9 @@ func newRoom() room { return room{takers: map[string]*taker{}} }
 // take counts a node, and each guard that holds there beside its own. It reports false after the last one.
 func (r *room) take(o *overlay) bool {
 	r.made++
-	for _, chain := range o.derived {
-		r.made += len(chain)
-	}
+	r.made += len(o.beside)
 	for _, g := range o.own() {
 		r.credit(g)
-	}
-	return r.made <= mostNodes
-}
-
-// holds counts the guards on a way to a field of Pods. It reports false after the last one.
-func (r *room) holds(way []passage) bool {
-	r.made += len(way)
-	for _, on := range way {
-		r.credit(on.guard)
 	}
 	return r.made <= mostNodes
 }
@@ -62,7 +51,7 @@ func (r *room) credit(g *guard) {
 
 // own returns the guards of the overlay itself, without those below it.
 func (o *overlay) own() []*guard {
-	own := slices.Concat([]*guard{o.guard, o.emitter, o.included}, o.general, o.pods, slices.Concat(o.derived...))
+	own := slices.Concat([]*guard{o.guard, o.emitter, o.included}, o.general, o.beside)
 	return slices.DeleteFunc(own, func(g *guard) bool { return g == nil })
 }
 

@@ -29,10 +29,18 @@ type Schema struct {
 	failedBodies map[through]error
 	// concealing are the Scales of resources whose kind has hidden fields.
 	concealing map[runtimeschema.GroupVersionResource]*Kind
-	// templated are the kinds with fields that become parts of Pods.
-	templated []templated
 	// replicasUnknown: see HidesReplicas.
 	replicasUnknown map[runtimeschema.GroupResource]bool
+	// containing are the kinds that contain each fragment of the catalogue.
+	containing map[string][]runtimeschema.GroupKind
+}
+
+// KindsOf returns the kinds that a document is about, sorted: its own, or those that contain its fragment.
+func (s *Schema) KindsOf(d *PermissionDocument) []runtimeschema.GroupKind {
+	if d.Fragment == "" {
+		return []runtimeschema.GroupKind{{Group: d.Group, Kind: d.Kind}}
+	}
+	return s.containing[d.Fragment]
 }
 
 // Kind is the compiled tree of one kind.

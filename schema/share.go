@@ -90,7 +90,7 @@ func (s *sharing) close(members []*Node) {
 	for _, n := range nodes {
 		s.adopt(n)
 		// Members of a cycle are below each other, so a barrier below one is below all.
-		n.unbarred, n.verbless, n.makesPods = true, true, false
+		n.unbarred, n.verbless = true, true
 	}
 	if slices.ContainsFunc(nodes, (*Node).hasVerbsBelow) {
 		for _, n := range nodes {
@@ -100,11 +100,6 @@ func (s *sharing) close(members []*Node) {
 	if slices.ContainsFunc(nodes, (*Node).mayBarBelow) {
 		for _, n := range nodes {
 			n.unbarred = false
-		}
-	}
-	if slices.ContainsFunc(nodes, (*Node).mayMakePods) {
-		for _, n := range nodes {
-			n.makesPods = true
 		}
 	}
 	var powers []Power
@@ -208,9 +203,8 @@ func (s *sharing) describe(members []*Node) []*Node {
 
 // words writes the own content of a node, and how many nodes are below it in each way.
 func (s *sharing) words(n *Node) {
-	s.flags(n.scalar, n.list != nil, n.mapping != nil, n.fallback != nil, n.forks, n.inPod)
+	s.flags(n.scalar, n.list != nil, n.mapping != nil, n.fallback != nil)
 	s.text(string(n.role))
-	s.text(string(n.pod))
 	if s.text(n.emits); n.written != nil {
 		s.text(n.written.key)
 	} else {
@@ -219,8 +213,7 @@ func (s *sharing) words(n *Node) {
 	s.text(string(n.fallback))
 	s.guarding(n.permissions)
 	s.number(uint64(len(n.trees)))
-	s.number(uint64(len(n.derived)))
-	for _, tree := range slices.Concat(n.trees, n.derived) {
+	for _, tree := range n.trees {
 		s.guarding(tree)
 	}
 	if n.list != nil {
@@ -274,9 +267,4 @@ func (n *Node) mayBarBelow() bool {
 // mayBar reports whether the node, or one below it, may have a barrier.
 func (n *Node) mayBar() bool {
 	return n.MayBarWithin() || slices.ContainsFunc(n.permissions, (*Permission).MayBar)
-}
-
-// mayMakePods computes makesPods from the node itself and the nodes directly below.
-func (n *Node) mayMakePods() bool {
-	return n.pod != NoPod || hasChild(n, func(child *Node) bool { return child.makesPods })
 }

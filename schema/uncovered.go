@@ -187,7 +187,7 @@ func (c *compiler) uncovered(s *Schema) []uncoveredSet {
 		if len(d.Set.Spec.UncoveredPermissions) == 0 {
 			b.report(false, "/spec/uncoveredPermissions", "the set is empty: name the verbs that are uncovered")
 		}
-		out = append(append(out, set), s.onTemplates(&set, &d.Set.Spec)...)
+		out = append(out, set)
 	}
 	return out
 }

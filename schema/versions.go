@@ -19,8 +19,8 @@ type loan struct {
 	said *guard
 	// same means that the path is the same field in this version. To a field that is not the same, only barriers apply.
 	same bool
-	// counts means that the entry counts in its version. If not, only its mark applies, by which other objects become parts of Pods by the field, and
-	// its document says something about the field here too.
+	// counts means that the entry counts in its version. If not, its document
+	// still says something about the field here.
 	counts bool
 }
 
@@ -28,10 +28,6 @@ type loan struct {
 func (o *overlay) borrow(loans []loan) {
 	for _, s := range loans {
 		e := s.guard.entry
-		if s.same && e.Pod != NoPod {
-			at := o.at(s.path)
-			at.podMark = at.podMark.and(markOf(s.said))
-		}
 		if len(s.path) == 0 || len(e.Writes) > 0 || e.Verb == "" && e.ParameterSource == "" {
 			continue
 		}
@@ -100,6 +96,11 @@ func (g *guard) bare() *guard {
 		out.bared = out.bared || out.entry.ParameterizedBy != ""
 		out.entry.ParameterizedBy, out.entry.ParameterTreatment, out.entry.ParameterExpression = "", "", ""
 	})
+}
+
+// always returns the guard as a barrier for all values.
+func (g *guard) always() *guard {
+	return g.change(func(out *guard) { out.entry.Excluded, out.entry.ExcludedWhen, out.also = true, "", nil })
 }
 
 func (g *guard) sameVerb(other *guard) bool {

@@ -2,13 +2,14 @@ package v1alpha1
 
 import metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
-// PermissionSchema gives the fields of one kind permission verbs.
+// PermissionSchema gives the fields of one kind permission verbs, or those of a fragment of the built-in catalogue in every kind that contains it.
 //
 // +kubebuilder:object:root=true
 // +kubebuilder:subresource:status
 // +kubebuilder:resource:scope=Cluster,shortName=permschema,categories=fieldperm
 // +kubebuilder:printcolumn:name="Group",type=string,JSONPath=`.spec.group`
 // +kubebuilder:printcolumn:name="Kind",type=string,JSONPath=`.spec.kind`
+// +kubebuilder:printcolumn:name="Fragment",type=string,JSONPath=`.spec.fragment`
 // +kubebuilder:printcolumn:name="Compiled",type=string,JSONPath=`.status.conditions[?(@.type=="Compiled")].status`
 // +kubebuilder:printcolumn:name="Enforced",type=string,JSONPath=`.status.conditions[?(@.type=="Enforced")].status`
 // +kubebuilder:printcolumn:name="Age",type=date,JSONPath=`.metadata.creationTimestamp`
@@ -17,7 +18,7 @@ type PermissionSchema struct {
 	metav1.TypeMeta   `json:",inline"`
 	metav1.ObjectMeta `json:"metadata,omitempty"`
 
-	// spec names the kind and guards its fields.
+	// spec names the kind or the fragment, and guards its fields.
 	// +required
 	Spec PermissionSchemaSpec `json:"spec"`
 	// status is written by fieldperm.
@@ -25,7 +26,10 @@ type PermissionSchema struct {
 	Status Status `json:"status,omitzero"`
 }
 
-// PermissionSchemaSpec names the kind and guards its fields.
+// PermissionSchemaSpec names the kind or the fragment, and guards its fields.
+//
+// +kubebuilder:validation:XValidation:rule="has(self.fragment) != has(self.kind)",message="name a kind or a fragment"
+// +kubebuilder:validation:XValidation:rule="!has(self.fragment) || !has(self.group) && !has(self.versions)",message="a fragment is in many kinds: leave out group and versions"
 type PermissionSchemaSpec struct {
 	// group of the kind; the core group if it is left out.
 	// +optional
@@ -40,11 +44,16 @@ type PermissionSchemaSpec struct {
 	// +kubebuilder:validation:items:Pattern=`^[a-z]([-a-z0-9]*[a-z0-9])?$`
 	Versions []string `json:"versions,omitempty"`
 	// kind that is guarded.
-	// +required
+	// +optional
 	// +kubebuilder:validation:MinLength=1
 	// +kubebuilder:validation:MaxLength=63
 	// +kubebuilder:validation:XValidation:rule="self != '*'",message="name one kind"
-	Kind string `json:"kind"`
+	Kind string `json:"kind,omitempty"`
+	// fragment of the built-in catalogue that is guarded, in every kind that contains it, in place of a
+	// kind. Paths begin at the fragment: podSpec has .hostNetwork, podTemplate has .spec.hostNetwork.
+	// +optional
+	// +kubebuilder:validation:Enum=conditions;jobSpec;metadata;podSpec;podTemplate
+	Fragment string `json:"fragment,omitempty"`
 	// permissions guard the kind's fields, one entry for each path.
 	// +required
 	// +listType=map
@@ -52,6 +61,11 @@ type PermissionSchemaSpec struct {
 	// +kubebuilder:validation:MinItems=1
 	// +kubebuilder:validation:MaxItems=512
 	Permissions []FieldPermission `json:"permissions"`
+}
+
+// Fragments returns the fragments that a PermissionSchema may be about, sorted.
+func Fragments() []string {
+	return []string{"conditions", "jobSpec", "metadata", "podSpec", "podTemplate"}
 }
 
 // PermissionSchemaList is a list of them.

@@ -21,12 +21,6 @@ func SetEndpoints(s *schema.Schema, d *schema.UncoveredDocument, plurals map[run
 	}
 	p := probes{schema: s, barrier: schema.SetBarrier(d), seen: map[endpoint.Ref]bool{}}
 	p.addSet(resources, newWriters(s, d.Set.Spec.UncoveredPermissions, plurals))
-	for _, b := range s.OnTemplates(&d.Set.Spec) {
-		if b.Group == "extensions" && !endpoint.BuiltIn(b.Group, b.Resource) {
-			continue // The types are built in, and no kube-apiserver since 1.16 serves them. The set does not name them.
-		}
-		p.addSet([]v1alpha1.ResourceRule{{APIGroups: []string{b.Group}, Resources: []string{b.Resource}}}, newWriters(s, b.Verbs, plurals))
-	}
 	return p.sorted()
 }
 

@@ -171,10 +171,6 @@ func (r rules) addSet(spec *v1alpha1.UncoveredPermissionSetSpec, s *schema.Schem
 			}
 		}
 	}
-	for _, b := range s.OnTemplates(spec) {
-		r.add(b.Group, b.Resource)
-		newWriters(s, b.Verbs, plurals).add(r, b.Group, b.Resource)
-	}
 }
 
 // writers finds the endpoints that write fields with certain verbs.

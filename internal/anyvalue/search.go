@@ -129,7 +129,7 @@ func isSpecial(p *fieldtree.Place, elsewhere []schema.SetVerb) bool {
 	if len(p.Node().Barring) > 0 || slices.ContainsFunc(p.Node().Verbs, special) {
 		return true
 	}
-	return slices.ContainsFunc(slices.Concat(p.Node().Trees, p.Node().Derived), func(tree []*fieldtree.Verb) bool { return slices.ContainsFunc(tree, special) })
+	return slices.ContainsFunc(append(slices.Clip(p.Node().Trees), p.Node().Beside), func(tree []*fieldtree.Verb) bool { return slices.ContainsFunc(tree, special) })
 }
 
 // isOn reports whether a set names a verb, with or without a parameter.

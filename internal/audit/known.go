@@ -224,7 +224,7 @@ func (w *walker) node(n *fieldtree.Node, path fieldpath.Pattern, top string, wit
 	}
 	w.seen[at] = true
 	all := slices.Clone(n.Verbs)
-	for _, tree := range slices.Concat(n.Trees, n.Derived) {
+	for _, tree := range append(slices.Clip(n.Trees), n.Beside) {
 		all = append(all, tree...)
 	}
 	for _, v := range all {

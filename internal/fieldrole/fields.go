@@ -192,8 +192,8 @@ func (w *way) find(i int, o Options) (*Field, error) {
 			return nil, fmt.Errorf("path %q of %s: no granular verb covers it for every value: grant update", path.stored, w.tree.Kind)
 		case l.Verb == rootVerb && !o.Wildcard:
 			return nil, fmt.Errorf("path %q of %s: only %s covers it, and with it every field that no barrier guards: give the field a verb (docs/guide/schema-authors.md), or add --allow-wildcard", path.stored, w.tree.Kind, rootVerb)
-		case below && l.OfOne && !l.Of.TakesPrefix:
-			return nil, fmt.Errorf("path %q of %s: %s takes whole keys, and no prefix of them: name each key", path.stored, w.tree.Kind, l.Of.Text)
+		case below && chain[len(chain)-1].Unbound:
+			return nil, fmt.Errorf("path %q of %s: %s takes whole keys, and no prefix of them: name each key", path.stored, w.tree.Kind, chain[len(chain)-1].Of.Text)
 		}
 		out.Verbs = append(out.Verbs, l.Verb)
 		out.Barrier = out.Barrier || isBarred(chain)

@@ -90,7 +90,7 @@ func (b *builder) kind(s *schema.Schema, k *schema.Kind, ref schema.ResourceRef)
 	}
 	b.isOne = true
 	k.Walk(func(_ fieldpath.Pattern, n *schema.Node) {
-		for _, tree := range slices.Concat(n.Trees()[min(1, len(n.Trees())):], n.Derived()) {
+		for _, tree := range n.Trees()[min(1, len(n.Trees())):] {
 			b.isOne = b.isOne && len(tree) == 0
 		}
 	})
@@ -151,14 +151,17 @@ func (b *builder) node(n *schema.Node, of schema.Type) *Node {
 	}
 	b.nodes[from], b.open[out] = out, true
 	for _, p := range n.Permissions() {
-		if p.BarsOnly() {
-			out.Barring = append(out.Barring, b.verb(n, p))
-		} else {
-			out.Verbs = append(out.Verbs, b.verb(n, p))
+		to := &out.Verbs
+		switch {
+		case p.BarsBeside():
+			to = &out.Beside
+		case p.BarsOnly():
+			to = &out.Barring
 		}
+		*to = append(*to, b.verb(n, p))
 	}
 	if !b.isOne {
-		out.Trees, out.Forks, out.Derived = b.trees(n, n.Trees()), n.Forks(), b.trees(n, n.Derived())
+		out.Trees = b.trees(n, n.Trees())
 	}
 	inCycle := false
 	for e, child := range n.Children() {
@@ -204,7 +207,7 @@ func (b *builder) content(n *Node) string {
 		fmt.Fprintf(&text, " %d", b.id(v))
 	}
 	fmt.Fprintf(&text, "%d", len(n.Trees))
-	for _, tree := range slices.Concat([][]*Verb{n.Barring}, n.Trees, n.Derived) {
+	for _, tree := range append([][]*Verb{n.Barring, n.Beside}, n.Trees...) {
 		text.WriteByte('|')
 		for _, v := range tree {
 			fmt.Fprintf(&text, " %d", b.id(v))

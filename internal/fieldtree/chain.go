@@ -43,7 +43,8 @@ func (l Loss) always() bool { return len(l.When) == 0 && l.One == "" }
 
 // Chains returns the verbs of the place from general to specific, the generic permission first. If the place becomes a part of several
 // objects (schema.Node.Trees), a verb of any of them covers it, so that there is one chain. With barriers there is a chain for each object
-// that may have one, and a change needs a verb of each chain whose barrier holds; if none holds, a verb of any is enough.
+// that may have one, and a change needs a verb of each chain whose barrier holds; if none holds, a verb of any is enough. Each
+// barrier beside the verbs of the place, or of one above it, has a chain of its own, always.
 func (p *Place) Chains() [][]Link {
 	trees := 1
 	for _, n := range p.way {
@@ -54,7 +55,7 @@ func (p *Place) Chains() [][]Link {
 		each = append(each, p.chain(tree))
 	}
 	all, barred := slices.Clone(each[0]), [][]Link{}
-	for _, one := range append(each, p.ended()...) {
+	for _, one := range each {
 		if slices.ContainsFunc(one, func(l Link) bool { return len(l.Lost) > 0 }) {
 			barred = append(barred, one)
 		}
@@ -65,9 +66,9 @@ func (p *Place) Chains() [][]Link {
 		}
 	}
 	if len(barred) == 0 {
-		return [][]Link{all}
+		barred = [][]Link{all}
 	}
-	return barred
+	return append(barred, p.beside()...)
 }
 
 // Charges returns the chains that a change of the place needs: its own, or inside of an atomic value those of the whole, and besides them its own
@@ -82,11 +83,9 @@ func (p *Place) Charges() [][]Link {
 }
 
 // chain returns the verbs of the place in one tree. The trees of other objects begin with the verb of the root and go on where a field
-// becomes a part of these objects, or with the chain above a field that forks.
+// becomes a part of these objects.
 func (p *Place) chain(tree int) []Link {
-	links := []Link{{}}
-	first := slices.IndexFunc(p.way, func(n *Node) bool { return tree < len(n.Trees) })
-	begun := first >= 0 && p.way[first].Forks
+	links, begun := []Link{{}}, false
 	for i, n := range p.way {
 		begun = begun || tree < len(n.Trees)
 		if tree > 0 && i > 0 && !begun {
@@ -106,16 +105,12 @@ func (p *Place) chain(tree int) []Link {
 	return links
 }
 
-// ended returns the chains that end at the place, or at one above it, with a barrier of a field that is written from there.
-func (p *Place) ended() [][]Link {
+// beside returns the chains that end at the place, or at one above it, with a barrier beside the verbs there.
+func (p *Place) beside() [][]Link {
 	var out [][]Link
 	for i, n := range p.way {
-		for _, derived := range n.Derived {
-			links := p.Above(i).chain(0)
-			for _, v := range derived {
-				links = p.extend(links, v, p.Path[:i:i])
-			}
-			out = append(out, links)
+		for _, v := range n.Beside {
+			out = append(out, p.extend(p.Above(i).chain(0), v, p.Path[:i:i]))
 		}
 	}
 	return out

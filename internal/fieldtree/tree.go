@@ -44,10 +44,8 @@ type Node struct {
 	Barring []*Verb
 	// Trees are the verbs by tree, if a field of the kind becomes a part of other objects; see schema.Node.Trees.
 	Trees [][]*Verb
-	// Forks means that the other trees begin with the chain above the node; see schema.Node.Forks.
-	Forks bool
-	// Derived are the verbs of barriers of fields that are written from the place, each chain from general to specific; see schema.Node.Derived.
-	Derived  [][]*Verb
+	// Beside are the verbs of barriers that no verb of the place passes; see schema.Permission.BarsBeside.
+	Beside   []*Verb
 	Children []Child
 	// Emits is the parameter that the keys of this map, or the value of this scalar, give to verbs below; "" for none. KeyEmits are the
 	// parameters of the keys of the items of a list, by the name of the key.

@@ -60,9 +60,7 @@ type nodeData struct {
 	// Barring is that of fieldtree.Node.
 	Barring []int   `json:"barring,omitempty"`
 	Trees   [][]int `json:"trees,omitempty"`
-	// Forks and Derived are those of fieldtree.Node.
-	Forks   bool    `json:"forks,omitempty"`
-	Derived [][]int `json:"derived,omitempty"`
+	Beside  []int   `json:"beside,omitempty"`
 	Fields  []int   `json:"f,omitempty"`
 }
 
@@ -140,12 +138,9 @@ func (e *encoder) node(n *fieldtree.Node) int {
 	i := len(e.Nodes)
 	e.nodes[n] = i
 	e.Nodes = append(e.Nodes, nodeData{})
-	out := nodeData{Type: e.text(n.Type), Role: string(n.Role), Verbs: e.list(n.Verbs), Barring: e.list(n.Barring), Forks: n.Forks}
+	out := nodeData{Type: e.text(n.Type), Role: string(n.Role), Verbs: e.list(n.Verbs), Barring: e.list(n.Barring), Beside: e.list(n.Beside)}
 	for _, tree := range n.Trees {
 		out.Trees = append(out.Trees, append([]int{}, e.list(tree)...))
-	}
-	for _, chain := range n.Derived {
-		out.Derived = append(out.Derived, e.list(chain))
 	}
 	for _, c := range n.Children {
 		name := -1
@@ -240,7 +235,7 @@ func verbsWithin(n *fieldtree.Node, seen map[*fieldtree.Node]bool, into map[*fie
 	for _, v := range n.Verbs {
 		into[v] = true
 	}
-	for _, tree := range slices.Concat(n.Trees, n.Derived) {
+	for _, tree := range append(slices.Clip(n.Trees), n.Beside) {
 		for _, v := range tree {
 			into[v] = true
 		}

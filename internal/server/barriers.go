@@ -144,9 +144,10 @@ func (b *barriers) enforced(object *sources.ObjectState) status.Enforcement {
 // applied reports whether the webhook configuration has the rules for an object. If not, it returns the reason.
 func (b *barriers) applied(object *sources.ObjectState) (bool, string) {
 	for i := range object.Documents.Permissions {
-		d := &object.Documents.Permissions[i]
-		if applied, why := b.keeper.EnforcedKind(runtimeschema.GroupKind{Group: d.Group, Kind: d.Kind}); !applied {
-			return false, why
+		for _, kind := range b.schemas.Schema().KindsOf(&object.Documents.Permissions[i]) {
+			if applied, why := b.keeper.EnforcedKind(kind); !applied {
+				return false, why
+			}
 		}
 	}
 	for i := range object.Documents.Uncovered {
@@ -184,6 +185,9 @@ func floorResources(object *sources.ObjectState) []string {
 	}
 	for i := range object.Documents.Permissions {
 		d := &object.Documents.Permissions[i]
+		if d.Fragment != "" {
+			continue // Of the kinds that contain it, the others are not on the floor.
+		}
 		resource := webhooks.Resource(runtimeschema.GroupKind{Group: d.Group, Kind: d.Kind}, nil)
 		if object.Bars() && admission.FloorResource(d.Group, resource) {
 			out = append(out, resource+"."+d.Group)

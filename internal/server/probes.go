@@ -8,7 +8,6 @@ import (
 
 	admissionv1 "k8s.io/api/admission/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	runtimeschema "k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/types"
 
 	"github.com/fieldperm/fieldperm/api/v1alpha1"
@@ -43,8 +42,9 @@ func (b *barriers) of(object *sources.ObjectState) []probe.Barrier {
 	plurals := uncovered.Plurals(b.schemas.Documents().Topologies)
 	var out []probe.Barrier
 	for i := range object.Documents.Permissions {
-		d := &object.Documents.Permissions[i]
-		out = append(out, probe.Barrier{Name: schema.Excluded, Endpoints: webhooks.KindEndpoints(compiled, runtimeschema.GroupKind{Group: d.Group, Kind: d.Kind}, plurals)})
+		for _, kind := range compiled.KindsOf(&object.Documents.Permissions[i]) {
+			out = append(out, probe.Barrier{Name: schema.Excluded, Endpoints: webhooks.KindEndpoints(compiled, kind, plurals)})
+		}
 	}
 	for i := range object.Documents.Uncovered {
 		d := &object.Documents.Uncovered[i]

@@ -261,9 +261,6 @@ func chainsOf(k *schema.Kind) (out []chain, complete bool) {
 		if trees == nil {
 			trees = [][]*schema.Permission{n.Permissions()}
 		}
-		for _, derived := range n.Derived() {
-			trees = append(trees[:len(trees):len(trees)], slices.Concat(trees[0], derived))
-		}
 		for _, tree := range trees {
 			one := above
 			one.permissions, one.depths = slices.Clone(above.permissions), slices.Clone(above.depths)

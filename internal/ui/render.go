@@ -104,7 +104,7 @@ func withoutFiles(n *fieldtree.Node, seen map[*fieldtree.Node]bool) {
 		return
 	}
 	seen[n] = true
-	for _, list := range slices.Concat([][]*fieldtree.Verb{n.Verbs}, n.Trees, n.Derived) {
+	for _, list := range slices.Concat([][]*fieldtree.Verb{n.Verbs, n.Beside}, n.Trees) {
 		for _, v := range list {
 			v.Origins = slices.Clone(v.Origins)
 			for i, from := range v.Origins {

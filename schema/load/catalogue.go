@@ -59,12 +59,11 @@ type catalogueEntry struct {
 	Bare                     bool           `json:"bare"`
 	Why                      string         `json:"why"`
 	Powers                   []schema.Power `json:"powers"`
-	Pod                      schema.PodPart `json:"pod"`
 }
 
 // alone reports whether the entry only includes a fragment.
 func (e *catalogueEntry) alone() bool {
-	return e.Role == schema.RoleNone && e.Why == "" && len(e.Powers) == 0 && e.Pod == schema.NoPod &&
+	return e.Role == schema.RoleNone && e.Why == "" && len(e.Powers) == 0 &&
 		e.FieldPermission == v1alpha1.FieldPermission{Path: e.Path, Include: e.Include}
 }
 
@@ -72,6 +71,8 @@ func (e *catalogueEntry) alone() bool {
 type catalogueReader struct {
 	strict    bool
 	fragments map[string][]catalogueEntry
+	// contained are the fragments that expand has included, with their places.
+	contained []schema.Contained
 	errs      []error
 }
 
@@ -191,15 +192,17 @@ func (r *catalogueReader) document(file, at string, k *catalogueKind) schema.Per
 	if k.Kind == "" || (k.Kind == "*") != (k.Group == "*") {
 		r.errs = append(r.errs, fault(doc.Source, at, "kind %q of group %q: name one kind, or \"*\" for both", k.Kind, k.Group))
 	}
+	r.contained = nil
 	doc.Entries = r.expand(doc.Source, at+"/permissions", "", inclusion{optional: !r.strict}, k.Permissions, nil)
+	doc.Contains = r.contained
 	return doc
 }
 
-// inclusion is what an include says of all entries of its fragment.
-type inclusion struct{ optional, bare bool }
+// inclusion is what an include says of all entries of its fragment. part means that the field may lack some of its fields.
+type inclusion struct{ optional, bare, part bool }
 
 func (i inclusion) of(e *catalogueEntry) inclusion {
-	return inclusion{i.optional || e.Optional, i.bare || e.Bare}
+	return inclusion{i.optional || e.Optional, i.bare || e.Bare, i.part || e.Optional}
 }
 
 // expand returns the entries below a path with every fragment expanded. within are the names of the fragments that are being expanded.
@@ -217,15 +220,12 @@ func (r *catalogueReader) expand(source, at, path string, as inclusion, list []c
 					r.errs = append(r.errs, fault(source, place+"/powers", "power %q is unknown: use one of %q", p, schema.AllPowers()))
 				}
 			}
-			if e.Pod != schema.NoPod && e.Pod != schema.PodSpec && e.Pod != schema.PodMetadata {
-				r.errs = append(r.errs, fault(source, place+"/pod", "part %q of a Pod is unknown: use spec or metadata", e.Pod))
-			}
 			if e.Verb == "" && (e.Why != "" || len(e.Powers) > 0) {
 				r.errs = append(r.errs, fault(source, place, "has no verb to have powers: add a verb"))
 			}
 			out = append(out, schema.Entry{
 				FieldPermission: e.FieldPermission, Role: e.Role, Optional: as.of(&e).optional, Bare: as.of(&e).bare, Pointer: place,
-				Why: e.Why, Powers: e.Powers, Pod: e.Pod,
+				Why: e.Why, Powers: e.Powers,
 			})
 			continue
 		}
@@ -238,6 +238,7 @@ func (r *catalogueReader) expand(source, at, path string, as inclusion, list []c
 		case slices.Contains(within, e.Include):
 			r.errs = append(r.errs, fault(source, place+"/include", "fragment %q includes itself, through %s: break the cycle", e.Include, strings.Join(within, ", ")))
 		default:
+			r.contained = append(r.contained, schema.Contained{Fragment: schema.Fragment{Name: e.Include, At: normal(e.Path)}, IsPart: as.of(&e).part})
 			out = append(out, r.expand(source, fieldpath.Pointer(place, "include", e.Include), e.Path, as.of(&e), fragment, append(slices.Clone(within), e.Include))...)
 		}
 	}

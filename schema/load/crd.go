@@ -83,7 +83,7 @@ func customResource(source string, raw []byte, strict bool) (schema.Documents, [
 			docs.Permissions = append(docs.Permissions, schema.PermissionDocument{
 				Source: source, Rank: schema.RankCustomResource, Form: part.form,
 				Group: d.crd.Spec.Group, Kind: d.crd.Spec.Names.Kind, Versions: []string{version},
-				Entries: guarded,
+				Entries: guarded, Contains: x.contained,
 			})
 		}
 	}

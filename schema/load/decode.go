@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"regexp"
+	"slices"
 	"strings"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -92,8 +93,11 @@ func decodeList(source string, raw []byte) (schema.Documents, []error) {
 // PermissionSchema converts an administrator's object into a document.
 func PermissionSchema(source string, object *v1alpha1.PermissionSchema) (schema.Documents, []error) {
 	var errs []error
-	if kind := object.Spec.Kind; kind == "" || kind == "*" {
-		errs = append(errs, fault(source, "/spec/kind", "is %q: name one kind", kind))
+	if err := ofFragment(source, &object.Spec); err != nil {
+		errs = append(errs, err)
+	}
+	if kind := object.Spec.Kind; kind == "" && object.Spec.Fragment == "" || kind == "*" {
+		errs = append(errs, fault(source, "/spec/kind", "is %q: name one kind, or a fragment", kind))
 	}
 	if object.Spec.Group == "*" {
 		errs = append(errs, fault(source, "/spec/group", "is %q: name one group, or leave it out for the core group", object.Spec.Group))
@@ -106,15 +110,33 @@ func PermissionSchema(source string, object *v1alpha1.PermissionSchema) (schema.
 	if len(object.Spec.Permissions) == 0 {
 		errs = append(errs, fault(source, "/spec/permissions", "is empty: guard at least one path"))
 	}
-	guarded, faults := expansionOf(source).include(entries(object.Spec.Permissions, "/spec/permissions"))
+	x := expansionOf(source)
+	guarded, faults := x.include(entries(object.Spec.Permissions, "/spec/permissions"))
 	if errs = append(errs, faults...); len(errs) > 0 {
 		return schema.Documents{}, errs
 	}
 	return schema.Documents{Permissions: []schema.PermissionDocument{{
 		Source: source, Rank: schema.RankAdministrator, Form: schema.FormPermissionSchema,
-		Group: object.Spec.Group, Kind: object.Spec.Kind, Versions: object.Spec.Versions,
-		Entries: guarded,
+		Group: object.Spec.Group, Kind: object.Spec.Kind, Versions: object.Spec.Versions, Fragment: object.Spec.Fragment,
+		Entries: guarded, Contains: x.contained,
 	}}}, nil
+}
+
+// ofFragment returns the fault of a PermissionSchema about a fragment, nil for none.
+func ofFragment(source string, spec *v1alpha1.PermissionSchemaSpec) error {
+	if spec.Fragment == "" {
+		return nil
+	}
+	if !slices.Contains(v1alpha1.Fragments(), spec.Fragment) {
+		return fault(source, "/spec/fragment", "fragment %q does not exist: use one of %q", spec.Fragment, v1alpha1.Fragments())
+	}
+	if spec.Group != "" || spec.Kind != "" || len(spec.Versions) > 0 {
+		return fault(source, "/spec/fragment", "a fragment is in many kinds: leave out group, kind and versions, or name a kind in place of the fragment")
+	}
+	if i := slices.IndexFunc(spec.Permissions, func(p v1alpha1.FieldPermission) bool { return p.Include != "" }); i >= 0 {
+		return fault(source, fmt.Sprintf("/spec/permissions/%d/include", i), "a fragment is included in a kind, not in another fragment: name the paths")
+	}
+	return nil
 }
 
 // single returns the only document of a file.

@@ -36,10 +36,12 @@ type expansion struct {
 	source string
 	// left is how many more entries the document may have.
 	left int
+	// contained are the fragments that the last call of include has included, also those that others include.
+	contained []schema.Contained
 }
 
 func expansionOf(source string) *expansion {
-	return &expansion{source, v1alpha1.MaxExpandedPermissions}
+	return &expansion{source: source, left: v1alpha1.MaxExpandedPermissions}
 }
 
 // take counts entries of the document. It returns a fault if there are too many.
@@ -55,6 +57,7 @@ func (x *expansion) take(entries []schema.Entry) error {
 // a path, the author's entry counts. Of two includes the deeper one counts. Entries that do not count are counted, too.
 func (x *expansion) include(entries []schema.Entry) ([]schema.Entry, []error) {
 	source := x.source
+	x.contained = nil
 	if err := x.take(entries); err != nil {
 		return nil, []error{err}
 	}
@@ -83,10 +86,11 @@ func (x *expansion) include(entries []schema.Entry) ([]schema.Entry, []error) {
 			errs = append(errs, err)
 			continue
 		}
-		fragment, err := expandFragment(e)
+		fragment, contained, err := expandFragment(e)
 		if err != nil {
 			return nil, append(errs, fault(source, e.Pointer, "fragment %q: %v", e.Include, err))
 		}
+		x.contained = append(x.contained, contained...)
 		if err := x.take(fragment); err != nil {
 			return nil, append(errs, err)
 		}
@@ -97,13 +101,8 @@ func (x *expansion) include(entries []schema.Entry) ([]schema.Entry, []error) {
 				out = append(out, f)
 				continue
 			}
-			// Without the parameter, verbs of the fragment would disappear. Without the mark, barriers of Pods would not hold.
-			own := &out[at]
-			if own.Pod != f.Pod && own.Pod != schema.NoPod && f.Pod != schema.NoPod {
-				errs = append(errs, fault(source, own.Pointer, "%q: the include makes the field the %s of Pods, and the include at %s makes it their %s: include one of the fragments at another field",
-					f.Path, own.Pod, e.Pointer, f.Pod))
-			}
-			own.ParameterSource, own.Pod = cmp.Or(own.ParameterSource, f.ParameterSource), cmp.Or(own.Pod, f.Pod)
+			// Without the parameter, verbs of the fragment would disappear.
+			out[at].ParameterSource = cmp.Or(out[at].ParameterSource, f.ParameterSource)
 		}
 	}
 	return out, errs
@@ -131,18 +130,19 @@ func mayInclude(source string, e schema.Entry) error {
 	return fault(source, e.Pointer, "fragment %q cannot be included: %s", e.Include, cure)
 }
 
-// expandFragment returns the entries of the fragment at the place of an include. An error of one of them names the include.
-func expandFragment(e schema.Entry) ([]schema.Entry, error) {
+// expandFragment returns the entries of the fragment at the place of an include, and the fragments that they are of. An error of one of them names
+// the include.
+func expandFragment(e schema.Entry) ([]schema.Entry, []schema.Contained, error) {
 	r, err := shipped()
 	if err != nil {
-		return nil, err
+		return nil, nil, err
 	}
 	one := catalogueReader{fragments: r.fragments}
-	out := one.expand("catalogue", e.Pointer, e.Path, inclusion{bare: true}, r.fragments[e.Include], []string{e.Include})
+	out := one.expand("catalogue", e.Pointer, e.Path, inclusion{bare: true, part: true}, r.fragments[e.Include], []string{e.Include})
 	for i := range out {
 		out[i].Fragment, out[i].Pointer = schema.Fragment{Name: e.Include, At: normal(e.Path)}, e.Pointer
 	}
-	return out, errors.Join(one.errs...)
+	return out, append(one.contained, schema.Contained{Fragment: schema.Fragment{Name: e.Include, At: normal(e.Path)}, IsPart: true}), errors.Join(one.errs...)
 }
 
 // depth returns the number of steps of a path.

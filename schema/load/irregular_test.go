@@ -58,7 +58,7 @@ func TestD10_AnIrregularObjectIsChargedAsAWhole(t *testing.T) {
 func TestD10_NamesOfDeclaredFieldsCountInEveryCase(t *testing.T) {
 	s, errs := compileFragments(t,
 		runner("{type: object, "+withKey+", properties: {spec: {type: object, x-kubernetes-preserve-unknown-fields: true, properties: {hostNetwork: {type: boolean}}}}}"),
-		barrier("", "Pod", ".spec.hostNetwork", "example.com/host", "excluded: true"))
+		fragmentSchema("podSpec", "{path: .hostNetwork, verb: example.com/host, excluded: true}"))
 	if len(errs) > 0 {
 		t.Fatal(errs)
 	}

@@ -100,37 +100,6 @@ func TestC2_AnEntryForAKeyKeepsTheBarriersOfOtherDocumentsInEverySpelling(t *tes
 	}
 }
 
-// TestC8_AnEntryForAKeyKeepsTheBarriersOfOtherDocuments on a prefix of Pods, in Pods and in templates.
-func TestC8_AnEntryForAKeyKeepsTheBarriersOfOtherDocuments(t *testing.T) {
-	const prefix = `{path: '.metadata.labels["example.com/"]', verb: example.com/y, excluded: true}`
-	for name, own := range map[string]string{
-		"a verb on the key":                           `{path: '.metadata.labels["example.com/x"]', verb: example.com/w}`,
-		"a condition on the key":                      `{path: '.metadata.labels["example.com/x"]', verb: example.com/w, excludedWhen: "false"}`,
-		"a barrier on the prefix too, a verb":         prefix + `, {path: '.metadata.labels["example.com/x"]', verb: example.com/w}`,
-		"a condition on the prefix, a verb":           `{path: '.metadata.labels["example.com/"]', verb: example.com/z, excludedWhen: "false"}, {path: '.metadata.labels["example.com/x"]', verb: example.com/w}`,
-		"a barrier on the prefix too, and conditions": prefix + `, {path: '.metadata.labels["example.com/x"]', verb: example.com/w, excludedWhen: "false"}`,
-	} {
-		inBothOrders(t, name, func(t *testing.T, one, other string) {
-			s := compileWorkloads(t, permissionSchema(one, "", "Pod", prefix), permissionSchema(other, "", "Pod", own))
-			if !isBarred(t, s, gvk("", "v1", "Pod"), `{"metadata":{}}`, `{"metadata":{"labels":{"example.com/x":"dev"}}}`) {
-				t.Error("the label of a Pod is not barred")
-			}
-			if !isBarred(t, s, gvk("apps", "v1", "Deployment"), `{"spec":{"template":{}}}`, `{"spec":{"template":{"metadata":{"labels":{"example.com/x":"dev"}}}}}`) {
-				t.Error("the label of a template is not barred")
-			}
-		})
-	}
-	for name, own := range map[string]string{
-		"a verb":      `{path: '` + appArmor + `', verb: example.com/w}`,
-		"a condition": `{path: '` + appArmor + `', verb: example.com/w, excludedWhen: "self == 'runtime/default'"}`,
-	} {
-		s := compileWorkloads(t, permissionSchema("a", "", "Pod", `{path: '.spec.containers[*].securityContext', verb: example.com/y, excluded: true}`), permissionSchema("b", "", "Pod", own))
-		if !isBarred(t, s, gvk("apps", "v1", "Deployment"), `{"spec":{"template":{}}}`, `{"spec":{"template":{"metadata":{"annotations":{"container.apparmor.security.beta.kubernetes.io/web":"unconfined"}}}}}`) {
-			t.Errorf("%s on the annotation takes away the barrier of the field that is written from it", name)
-		}
-	}
-}
-
 // TestC2_KindsDoNotShareWhatOtherDocumentsSay: the labels of two kinds have the same entries, in one document and in two.
 func TestC2_KindsDoNotShareWhatOtherDocumentsSay(t *testing.T) {
 	const prefix, key = `{path: '.metadata.labels["example.com/"]', verb: example.com/y, excluded: true}`, `{path: '.metadata.labels["example.com/x"]', verb: example.com/w}`
@@ -177,25 +146,3 @@ func TestC3_TheJointBarrierOfTwoDocumentsHoldsInOtherVersions(t *testing.T) {
 }
 
 const keepUnknown = "x-kubernetes-preserve-unknown-fields: true"
-
-// TestG5_C8_BarriersOnKeysHoldForKeysThatADefinitionDeclares: what is a map in Pods may be a list of fields in an included template.
-func TestG5_C8_BarriersOnKeysHoldForKeysThatADefinitionDeclares(t *testing.T) {
-	template := "{type: object, " + withKey + ", properties: {metadata: {type: object, properties: {labels: {type: object, " + keepUnknown +
-		", properties: {app: {type: string}, example.com/x: {type: string}}}}}, spec: {type: object, properties: {nodeSelector: {type: object, properties: {disk: {type: string}}}}}}}"
-	for name, c := range map[string]struct{ path, more, template string }{
-		"one key":         {`.metadata.labels["app"]`, "excluded: true", `{"metadata":{"labels":{"app":"a"}}}`},
-		"all keys":        {`.metadata.labels[*]`, "excluded: true", `{"metadata":{"labels":{"app":"a"}}}`},
-		"an unknown key":  {`.metadata.labels[*]`, "excluded: true", `{"metadata":{"labels":{"other":"a"}}}`},
-		"a prefix":        {`.metadata.labels["example.com/"]`, "excluded: true", `{"metadata":{"labels":{"example.com/x":"a"}}}`},
-		"the labels":      {`.metadata.labels`, "excluded: true, parameterSource: labelKey", `{"metadata":{"labels":{"app":"a"}}}`},
-		"only known keys": {`.spec.nodeSelector[*]`, "excluded: true", `{"spec":{"nodeSelector":{"disk":"a"}}}`},
-	} {
-		s, errs := compileFragments(t, runner(template), barrier("", "Pod", c.path, "example.com/y", c.more))
-		if len(errs) > 0 {
-			t.Fatal(errs)
-		}
-		if !isBarred(t, s, gvk("example.com", "v1", "Runner"), `{"spec":{"template":{"metadata":{"labels":{}},"spec":{"nodeSelector":{}}}}}`, `{"spec":{"template":`+c.template+`}}`) {
-			t.Errorf("%s: not barred", name)
-		}
-	}
-}

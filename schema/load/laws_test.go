@@ -2,7 +2,6 @@ package load
 
 import (
 	"fmt"
-	"maps"
 	"math/rand/v2"
 	"slices"
 	"strings"
@@ -78,59 +77,6 @@ func TestC1_LawAVerbMoreNeverRefuses(t *testing.T) {
 		for _, user := range c.users {
 			if mayMake(t, user, required) && !mayMake(t, either{user, c.more}, required) {
 				return fmt.Sprintf("the further verbs refuse the change\n%s\n%s\n%s", old, new, needsOf(required))
-			}
-		}
-		return ""
-	}}
-	l.hold(t)
-}
-
-// TestC8_LawWhatPodsBarTemplatesBar: a user who may change a template may make the same change of a Pod as far as barriers are concerned, because a controller
-// makes the Pod. The names of verbs in documents about Pods are the same in templates.
-func TestC8_LawWhatPodsBarTemplatesBar(t *testing.T) {
-	l := law{rounds: 32, prepare: compiles, draw: func(r *rand.Rand) *lawCase {
-		k := templates[r.IntN(len(templates))]
-		c := drawCase(r, k, lawPod, true, ownVerbs)
-		if slices.ContainsFunc(c.documents, lawDocument.barsAboveApart) {
-			return nil
-		}
-		if r.IntN(4) == 0 {
-			c.added = []lawDocument{drawSet(r, lawPod)}
-		}
-		for i := range c.users {
-			c.users[i].held["update"], c.users[i].held["granular"] = true, true
-			if c.added != nil {
-				c.users[i].may = "" // A set is a barrier at the verbs of the template, which need not be those of Pods.
-			}
-		}
-		return c
-	}, broken: func(t *testing.T, w *lawWorld, c *lawCase, p *lawPair) string {
-		was, is := maps.Clone(p.old), maps.Clone(p.new)
-		isPod := p.isPod || c.kind.isFree
-		if isPod {
-			// In a list without keys a renamed item stays one item (D4).
-			keepItems(was, is)
-		}
-		if c.kind.isFree {
-			// An atomic map of Pods may be one of single keys.
-			for _, v := range []values{was, is} {
-				maps.DeleteFunc(v, func(place string, _ any) bool { return strings.Contains(place, "nodeSelector") })
-			}
-		}
-		old, new := p.in(c.kind, was).json(order{}), p.in(c.kind, is).json(order{})
-		if isPod && !p.isNew {
-			// In a new item each struct with a barrier is charged, and what the API server writes may need such a struct (D2).
-			was, is = was.asPod(), is.asPod()
-		}
-		oldPod, newPod := was.json(order{}), is.json(order{})
-		if p.isNew {
-			oldPod, old = nil, nil
-		}
-		s := w.compile(t, c.scope, texts(c.all()...)...)
-		ofPods, ofTemplates := requirements(t, s, lawPod, oldPod, newPod), requirements(t, s, c.kind, old, new)
-		for _, user := range c.users {
-			if mayMake(t, user, ofTemplates) && !mayMake(t, user, ofPods) {
-				return fmt.Sprintf("the template may be changed, and a Pod may not\n%s\n%s\n%s\n%s\nPod:\n%s\ntemplate:\n%s", old, new, oldPod, newPod, needsOf(ofPods), needsOf(ofTemplates))
 			}
 		}
 		return ""

@@ -162,7 +162,8 @@ var lawSetVerbs = []string{"image", "image(web)", "label(example.com)", "labels"
 // drawSet draws a set about the resource of a kind.
 func drawSet(r *rand.Rand, k *lawKind) lawDocument {
 	verb := lawSetVerbs[r.IntN(len(lawSetVerbs))]
-	return lawDocument{kind: k, rank: r.IntN(1000), set: setAboutPods(verb, fmt.Sprintf("[{apiGroups: ['%s'], resources: [%s]}]", k.gvk.Group, k.resource))}
+	return lawDocument{kind: k, rank: r.IntN(1000), set: fmt.Sprintf("apiVersion: fieldperm.dev/v1alpha1\nkind: UncoveredPermissionSet\nmetadata: {name: x}\n"+
+		"spec: {uncoveredPermissions: ['granular:%s'], resources: [{apiGroups: ['%s'], resources: [%s]}]}\n", verb, k.gvk.Group, k.resource)}
 }
 
 // lawUser is a user of the laws. A verb that held does not name is held by chance, which is always the same, if it has the prefix of one that may be.

@@ -56,7 +56,7 @@ func OpenAPIV3(source string, doc []byte) (schema.Topology, error) {
 		return schema.Topology{}, fault(source, "/components/schemas", "is no structural schema: %v: correct it where it is served", err)
 	}
 	topology.Types = types
-	if topology.TypePermissions, err = typePermissions(source, doc, topology.Kinds); err != nil {
+	if err := typePermissions(&topology, doc); err != nil {
 		return schema.Topology{}, err
 	}
 	if err := readPaths(&topology, &api); err != nil {
@@ -94,11 +94,12 @@ func groupVersionKinds(model *spec.Schema) []runtimeschema.GroupVersionKind {
 	return out
 }
 
-// typePermissions returns the permission keys of every component. The keys of a type itself are recorded where a field refers to it,
+// typePermissions adds the permission keys of every component to the topology. The keys of a type itself are recorded where a field refers to it,
 // because the field may have other keys.
-func typePermissions(source string, doc []byte, kinds map[runtimeschema.GroupVersionKind]string) (map[string][]schema.Entry, error) {
+func typePermissions(t *schema.Topology, doc []byte) error {
+	source := t.Source
 	if !bytes.Contains(doc, []byte(strings.TrimSuffix(keyPrefix, "-"))) {
-		return nil, nil
+		return nil
 	}
 	var raw struct {
 		Components struct {
@@ -106,13 +107,13 @@ func typePermissions(source string, doc []byte, kinds map[runtimeschema.GroupVer
 		} `json:"components"`
 	}
 	if err := json.Unmarshal(doc, &raw); err != nil {
-		return nil, fault(source, "/components/schemas", "%v: correct it where it is served", err)
+		return fault(source, "/components/schemas", "%v: correct it where it is served", err)
 	}
 	roots := map[string]bool{}
-	for _, name := range kinds {
+	for _, name := range t.Kinds {
 		roots[name] = true
 	}
-	out := map[string][]schema.Entry{}
+	t.TypePermissions, t.TypeContains = map[string][]schema.Entry{}, map[string][]schema.Contained{}
 	var errs []error
 	x := expansionOf(source)
 	for _, name := range slices.Sorted(maps.Keys(raw.Components.Schemas)) {
@@ -127,12 +128,15 @@ func typePermissions(source string, doc []byte, kinds map[runtimeschema.GroupVer
 		}
 		guarded, faults := x.include(f.entries)
 		if x.left < 0 {
-			return nil, errors.Join(faults...)
+			return errors.Join(faults...)
 		}
 		if len(guarded) > 0 {
-			out[name] = guarded
+			t.TypePermissions[name] = guarded
+		}
+		if len(x.contained) > 0 {
+			t.TypeContains[name] = x.contained
 		}
 		errs = append(errs, slices.Concat(f.errs, faults)...)
 	}
-	return out, errors.Join(errs...)
+	return errors.Join(errs...)
 }

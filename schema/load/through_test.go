@@ -22,6 +22,13 @@ func compileWorkloads(t *testing.T, documents ...string) *schema.Schema {
 	return compileDocuments(t, all)
 }
 
+// workloads are Pods, the kinds that they are made from, and ConfigMaps, from which none is made.
+var workloads = []runtimeschema.GroupVersionKind{
+	gvk("", "v1", "Pod"), gvk("", "v1", "ConfigMap"), gvk("", "v1", "ReplicationController"), gvk("", "v1", "PodTemplate"), gvk("extensions", "v1beta1", "DaemonSet"),
+	gvk("apps", "v1", "Deployment"), gvk("apps", "v1", "ReplicaSet"), gvk("apps", "v1", "StatefulSet"), gvk("apps", "v1", "DaemonSet"), gvk("apps", "v1", "ControllerRevision"),
+	gvk("batch", "v1", "Job"), gvk("batch", "v1", "CronJob"),
+}
+
 // workloadKinds returns the topology of Pods and the kinds that they are made from, and of ConfigMaps, from which none is made.
 func workloadKinds(t *testing.T) schema.Topology {
 	t.Helper()
@@ -31,7 +38,7 @@ func workloadKinds(t *testing.T) schema.Topology {
 	}
 	topology.Kinds = maps.Clone(topology.Kinds)
 	maps.DeleteFunc(topology.Kinds, func(kind runtimeschema.GroupVersionKind, _ string) bool {
-		return workloads[kind] == "" && kind != gvk("", "v1", "Pod") && kind != gvk("", "v1", "ConfigMap")
+		return !slices.Contains(workloads, kind)
 	})
 	return topology
 }

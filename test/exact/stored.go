@@ -5,7 +5,6 @@ import (
 
 	runtimeschema "k8s.io/apimachinery/pkg/runtime/schema"
 
-	"github.com/fieldperm/fieldperm/api/v1alpha1"
 	"github.com/fieldperm/fieldperm/schema"
 	"github.com/fieldperm/fieldperm/schema/fieldpath"
 	"github.com/fieldperm/fieldperm/verbs"
@@ -16,11 +15,7 @@ import (
 type Stored struct {
 	// Free reports whether the API server made a change that no client can have made. The path has the notation of charges. It is not below
 	// a path that was already free.
-	Free func(Change) bool
-	// OnTemplates returns the barriers of a set about Pods in what Pods are made from (C8), as the compiler finds them: the verbs of templates
-	// are not derived a second time here.
-	OnTemplates func(*v1alpha1.UncoveredPermissionSetSpec) []schema.TemplateBarrier
-
+	Free     func(Change) bool
 	subjects map[runtimeschema.GroupVersionKind]*subject
 }
 
@@ -59,7 +54,7 @@ func NewStored(docs schema.Documents) (*Stored, []error) {
 	if len(errs) > 0 {
 		return nil, errs
 	}
-	s := &Stored{subjects: map[runtimeschema.GroupVersionKind]*subject{}, OnTemplates: compiled.OnTemplates}
+	s := &Stored{subjects: map[runtimeschema.GroupVersionKind]*subject{}}
 	for i := range docs.Topologies {
 		topology := &docs.Topologies[i]
 		loose := loosen(topology.Types)

@@ -222,21 +222,6 @@ func (w *world) barriers(own Place, r *Request) schema.VerbSet {
 				out[v] = schema.Extent{}
 			}
 		}
-		w.onTemplates(out, set, own, r)
 	}
 	return out
-}
-
-// onTemplates adds the barriers that a set about Pods has in what Pods are made from (C8).
-func (w *world) onTemplates(out schema.VerbSet, set *set, own Place, r *Request) {
-	if w.stored == nil || !set.about(Place{Resource: "pods"}, r) {
-		return
-	}
-	for _, b := range w.stored.OnTemplates(&set.object.Spec) {
-		for _, text := range b.Verbs {
-			if v, err := verbs.Parse(text); err == nil && b.Group == own.Group && b.Resource == own.Resource {
-				out[v] = schema.Extent{}
-			}
-		}
-	}
 }

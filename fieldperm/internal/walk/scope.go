@@ -16,9 +16,10 @@ type Scope struct {
 	Node *schema.Node
 	Path fieldpath.Path
 	line
-	// others are the lines through the trees of the other objects that the place becomes a part of (schema.Node.Trees), and after them the
-	// ended lines, each with a barrier of a field that is written from the place, or from one above it (schema.Node.Derived).
-	others  []line
+	// others are the lines through the trees of the other objects that the place becomes a part of (schema.Node.Trees).
+	others []line
+	// demands are the barriers beside the permissions of the place, and of those above it (schema.Permission.BarsBeside).
+	demands []line
 	emitted *binding
 	// InStatus reports whether the place is in the status.
 	InStatus bool
@@ -28,9 +29,6 @@ type Scope struct {
 type line struct {
 	chain   []verbs.Verb
 	barrier int
-	// forked means that the line began with the chain above a node, not at the root. ended means that it ends there: no verb below passes
-	// its barrier.
-	forked, ended bool
 }
 
 // strict reports whether the line must be covered by itself, so that verbs of other trees do not count. A barrier at the root belongs to
@@ -49,6 +47,9 @@ func (s *Scope) AppendIdentity(out []byte, paths *fieldpath.Digests) []byte {
 	out = s.line.appendIdentity(out)
 	for i := range s.others {
 		out = s.others[i].appendIdentity(out)
+	}
+	for i := range s.demands {
+		out = s.demands[i].appendIdentity(out)
 	}
 	return out
 }
@@ -93,7 +94,7 @@ type Visitor func(d *Differ, s Scope, old, new rawjson.Value)
 // enter returns the scope of a child node whose value went from old to new. emit is the scalar from which the child's own parameter takes
 // its value; absent for none.
 func (d *Differ) enter(s Scope, node *schema.Node, path fieldpath.Path, emitted *binding, old, new, emit rawjson.Value) Scope {
-	c := Scope{Node: node, Path: path, line: s.line, others: s.others, emitted: emitted}
+	c := Scope{Node: node, Path: path, line: s.line, others: s.others, demands: s.demands, emitted: emitted}
 	if node.Emits() != "" && emit.IsScalar() {
 		c.emitted = c.emitted.with(node.Emits(), emit.ScalarText())
 	}
@@ -110,23 +111,31 @@ func (d *Differ) extendLines(c *Scope, old, new rawjson.Value) {
 	trees, uncovered := c.Node.Trees(), d.UncoveredAt(c)
 	if trees == nil && c.others == nil {
 		c.line = d.extend(c.line, c.Node.Permissions(), uncovered, c.emitted, old, new)
-		return
+	} else {
+		d.extendInTrees(c, trees, uncovered, old, new)
 	}
-	d.extendInTrees(c, trees, uncovered, old, new)
+	for _, p := range c.Node.Permissions() {
+		if p.BarsBeside() {
+			d.demand(c, p, uncovered, old, new)
+		}
+	}
+}
+
+// demand adds a barrier beside the permissions of the place, if it holds. Only its verb passes it.
+func (d *Differ) demand(c *Scope, p *schema.Permission, uncovered schema.VerbSet, old, new rawjson.Value) {
+	l := line{chain: d.chains.withRoom(c.chain, 2), barrier: -1}
+	d.link(&l, p, uncovered, c.emitted, old, new)
+	l.chain = d.chains.keep(l.chain)
+	if l.barrier >= 0 {
+		c.demands = append(slices.Clip(c.demands), l)
+	}
 }
 
 // extendInTrees is extendLines for a node that is part of other objects as well.
 func (d *Differ) extendInTrees(c *Scope, trees [][]*schema.Permission, uncovered schema.VerbSet, old, new rawjson.Value) {
 	c.others = slices.Clone(c.others)
-	begun := countBegun(c.others)
-	for ; begun < len(trees)-1; begun++ {
-		// The other trees start at the root, or at the node.
-		other := d.Root.line
-		if c.Node.Forks() {
-			other = c.line
-			other.forked = true
-		}
-		c.others = slices.Insert(c.others, begun, other)
+	for len(c.others) < len(trees)-1 {
+		c.others = append(c.others, d.Root.line) // The other trees start at the root.
 	}
 	of := func(tree int) []*schema.Permission {
 		if trees == nil {
@@ -135,27 +144,9 @@ func (d *Differ) extendInTrees(c *Scope, trees [][]*schema.Permission, uncovered
 		return trees[min(tree, len(trees)-1)]
 	}
 	c.line = d.extend(c.line, of(0), uncovered, c.emitted, old, new)
-	for i := range begun {
+	for i := range c.others {
 		c.others[i] = d.extend(c.others[i], of(i+1), uncovered, c.emitted, old, new)
 	}
-	for _, chain := range c.Node.Derived() {
-		// The barriers above are those of the line of the place.
-		ended := c.line
-		ended.barrier = -1
-		if ended = d.extend(ended, chain, uncovered, c.emitted, old, new); ended.barrier >= 0 {
-			ended.ended = true
-			c.others = append(c.others, ended)
-		}
-	}
-}
-
-// countBegun returns the number of lines that have not ended. They come first.
-func countBegun(others []line) int {
-	n := 0
-	for n < len(others) && !others[n].ended {
-		n++
-	}
-	return n
 }
 
 // enterStatus puts a barrier at the root into force that holds only in the status. Its verb stands above the status in the chain.
@@ -182,29 +173,30 @@ func (d *Differ) extend(l line, permissions []*schema.Permission, uncovered sche
 	}
 	l.chain = d.chains.withRoom(l.chain, more)
 	for _, p := range permissions {
-		// The verb without its parameter covers all parameters, so it comes first. An excluded permission is a barrier there: no more
-		// general verb counts, whatever the parameter is.
-		if p.MayBar() && d.bars(p, old, new) {
-			l.barrier = len(l.chain)
-		}
-		if p.Bared() && uncovered.HasWith(p.Base()) {
-			l.barrier = len(l.chain)
-		}
-		if p.BarsOnly() {
-			if v, ok := p.Parameterized(emitted.lookup); uncovered.Has(p.Base()) || ok && uncovered.Has(v) {
-				l.barrier = len(l.chain)
-			}
+		if p.BarsBeside() {
 			continue
 		}
-		l.add(p.Base(), uncovered)
-		if p.ParameterName() != "" {
-			if v, ok := p.Parameterized(emitted.lookup); ok {
-				l.add(v, uncovered)
-			}
+		chain := l.chain
+		if d.link(&l, p, uncovered, emitted, old, new); p.BarsOnly() {
+			l.barrier, l.chain = min(l.barrier, len(chain)), chain
 		}
 	}
 	l.chain = d.chains.keep(l.chain)
 	return l
+}
+
+// link adds the verbs of one permission to a line. The verb without its parameter covers all parameters, so it comes first. An excluded permission is
+// a barrier there: no more general verb counts, whatever the parameter is.
+func (d *Differ) link(l *line, p *schema.Permission, uncovered schema.VerbSet, emitted *binding, old, new rawjson.Value) {
+	if p.MayBar() && d.bars(p, old, new) || p.Bared() && uncovered.HasWith(p.Base()) {
+		l.barrier = len(l.chain)
+	}
+	l.add(p.Base(), uncovered)
+	if p.ParameterName() != "" {
+		if v, ok := p.Parameterized(emitted.lookup); ok {
+			l.add(v, uncovered)
+		}
+	}
 }
 
 // UncoveredAt returns the barriers of sets that hold at a place for the current comparison.
@@ -254,9 +246,12 @@ func (d *Differ) child(s Scope, node *schema.Node, path fieldpath.Path, emitted 
 func (d *Differ) Charge(s Scope, op change.Operation) {
 	if s.others == nil {
 		d.require(s.Path, op, s.line)
-		return
+	} else {
+		d.chargeInTrees(&s, op)
 	}
-	d.chargeInTrees(&s, op)
+	for _, l := range s.demands {
+		d.require(s.Path, op, l)
+	}
 }
 
 // chargeInTrees is Charge for a place that is part of other objects as well. Few are, so its variables are not in the frame of Charge.
@@ -294,27 +289,24 @@ func (s *Scope) lines() []line { return append([]line{s.line}, s.others...) }
 
 // Barred reports whether any barrier holds for the place.
 func (s *Scope) Barred() bool {
-	return s.barrier >= 0 || slices.ContainsFunc(s.others, func(l line) bool { return l.barrier >= 0 })
+	return s.barrier >= 0 || len(s.demands) > 0 || slices.ContainsFunc(s.others, func(l line) bool { return l.barrier >= 0 })
 }
 
 // guards reports whether the place has a barrier of its own inside the scope above.
 func (s *Scope) guards(above Scope) bool {
-	if s.barrier > above.barrier {
+	if s.barrier > above.barrier || len(s.demands) > len(above.demands) {
 		return true
 	}
-	begun, were := countBegun(s.others), countBegun(above.others)
-	for i := range begun {
+	for i := range s.others {
 		was := 0
-		if i < were {
+		if i < len(above.others) {
 			was = above.others[i].barrier
-		} else if s.others[i].forked {
-			was = above.barrier
 		}
 		if s.others[i].barrier > was {
 			return true
 		}
 	}
-	return len(s.others)-begun > len(above.others)-were
+	return false
 }
 
 // operation returns the change of a value that went from old to new.
@@ -331,7 +323,7 @@ func operation(old, new rawjson.Value) change.Operation {
 
 // IsCoveredBy reports whether every verb that covers the place above also covers this place.
 func (s *Scope) IsCoveredBy(above *Scope) bool {
-	if len(s.others) != len(above.others) || !s.line.isCoveredBy(&above.line) {
+	if len(s.others) != len(above.others) || len(s.demands) != len(above.demands) || !s.line.isCoveredBy(&above.line) {
 		return false
 	}
 	for i := range s.others {

@@ -42,22 +42,21 @@ const model = (() => {
   // chains returns the verbs of a place from general to specific, the generic permission first: fieldtree.Place.Chains in JavaScript.
   const chains = (place) => {
     const trees = Math.max(1, ...way(place).map((p) => (data.nodes[p.node].trees || []).length));
-    const each = [...Array.from({ length: trees }, (_, tree) => chain(place, tree)), ...ended(place)];
+    const each = Array.from({ length: trees }, (_, tree) => chain(place, tree));
     const barred = each.filter((links) => links.some((link) => link.lost.length));
-    if (barred.length) return barred;
     const all = each.flat();
-    return [all.filter((link, i) => all.findIndex((other) => other.verb === link.verb) === i)];
+    const union = all.filter((link, i) => all.findIndex((other) => other.verb === link.verb) === i);
+    return [...(barred.length ? barred : [union]), ...beside(place)];
   };
-  // ended returns the chains that end at the place, or at one above it, with a barrier of a field that is written from there.
-  const ended = (place) => way(place).flatMap((at) => (data.nodes[at.node].derived || []).map((derived) => {
+  // beside returns the chains that end at the place, or at one above it, with a barrier beside the verbs there.
+  const beside = (place) => way(place).flatMap((at) => (data.nodes[at.node].beside || []).map((index) => {
     const links = chain(at, 0);
-    for (const index of derived) extend(links, index, at, inStatus(at));
+    extend(links, index, at, inStatus(at));
     return links;
   }));
   const chain = (place, tree) => {
     const links = [{ verb: "", lost: [] }];
-    const first = way(place).map((at) => data.nodes[at.node]).find((node) => tree < (node.trees || []).length);
-    let begun = !!first && !!first.forks;
+    let begun = false;
     way(place).forEach((at, i) => {
       const node = data.nodes[at.node];
       begun = begun || tree < (node.trees || []).length;

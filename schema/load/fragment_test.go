@@ -1,0 +1,81 @@
+package load
+
+import (
+	"slices"
+	"strings"
+	"testing"
+
+	runtimeschema "k8s.io/apimachinery/pkg/runtime/schema"
+
+	"github.com/fieldperm/fieldperm/schema"
+)
+
+// fragmentSchema returns a PermissionSchema about a fragment, with entries in the flow style of YAML.
+func fragmentSchema(fragment, entries string) string {
+	return strings.Replace(permissionSchema("f", "", "X", entries), `group: "", kind: X`, "fragment: "+fragment, 1)
+}
+
+// TestC2_ABarrierOfAFragmentHoldsInEveryKindThatContainsIt: built-in kinds, and a definition that includes it or a fragment that contains it.
+func TestC2_ABarrierOfAFragmentHoldsInEveryKindThatContainsIt(t *testing.T) {
+	template := runner(partial(withKey+", ", listed))
+	for name, c := range map[string]struct {
+		fragment, path string
+		want           map[runtimeschema.GroupVersionKind]string
+	}{
+		"podSpec": {"podSpec", ".nodeName", map[runtimeschema.GroupVersionKind]string{
+			gvk("", "v1", "Pod"): ".spec", gvk("apps", "v1", "Deployment"): ".spec.template.spec", gvk("batch", "v1", "CronJob"): ".spec.jobTemplate.spec.template.spec",
+			gvk("apps", "v1", "ControllerRevision"): ".data.spec.template.spec", gvk("", "v1", "PodTemplate"): ".template.spec", gvk("example.com", "v1", "Runner"): ".spec.template.spec",
+		}},
+		"podTemplate": {"podTemplate", ".metadata.labels.tier", map[runtimeschema.GroupVersionKind]string{
+			gvk("apps", "v1", "Deployment"): ".spec.template", gvk("batch", "v1", "Job"): ".spec.template", gvk("example.com", "v1", "Runner"): ".spec.template",
+		}},
+		"metadata": {"metadata", ".labels.tier", map[runtimeschema.GroupVersionKind]string{
+			gvk("", "v1", "Pod"): ".metadata", gvk("", "v1", "ConfigMap"): ".metadata", gvk("example.com", "v1", "Runner"): ".metadata",
+		}},
+		"conditions": {"conditions", "[*].reason", map[runtimeschema.GroupVersionKind]string{
+			gvk("", "v1", "Pod"): ".status.conditions", gvk("apps", "v1", "Deployment"): ".status.conditions",
+		}},
+	} {
+		t.Run(name, func(t *testing.T) {
+			s, errs := compileFragments(t, template, fragmentSchema(c.fragment, `{path: '`+c.path+`', verb: example.com/y, excluded: true}`))
+			if len(errs) > 0 {
+				t.Fatal(errs)
+			}
+			kinds := s.KindsOf(&schema.PermissionDocument{Fragment: c.fragment})
+			for kind, at := range c.want {
+				if got := verbsAt(t, s, kind, at+c.path); !strings.HasSuffix(got, "EXAMPLE.COM/Y") {
+					t.Errorf("%s has %q", kind.Kind, got)
+				}
+				if !slices.Contains(kinds, kind.GroupKind()) {
+					t.Errorf("%s is none of the kinds of the document", kind.Kind)
+				}
+			}
+			if got := slices.Contains(kinds, runtimeschema.GroupKind{Kind: "ConfigMap"}); got != (c.fragment == "metadata" || c.fragment == "conditions") {
+				t.Errorf("ConfigMap is one of the kinds: %t", got)
+			}
+		})
+	}
+	// Two documents about one field are both needed, whatever they are about.
+	s, errs := compileFragments(t, template, fragmentSchema("podSpec", `{path: .nodeName, verb: example.com/y, excluded: true}`), permissionSchema("a", "", "Pod", `{path: .spec.nodeName, verb: example.com/z, excluded: true}`))
+	if got := verbsAt(t, s, gvk("", "v1", "Pod"), ".spec.nodeName"); len(errs) > 0 || !strings.Contains(got, "EXAMPLE.COM/") {
+		t.Errorf("beside a document about the kind: %q, %v", got, errs)
+	}
+}
+
+// TestG5_FaultsOfFragments: each has its place and the cure.
+func TestG5_FaultsOfFragments(t *testing.T) {
+	entry := `{path: .hostNetwork, verb: example.com/y, excluded: true}`
+	for name, c := range map[string]struct{ document, want string }{
+		"no fragment":      {fragmentSchema("podSpecs", entry), `/spec/fragment: fragment "podSpecs" does not exist: use one of`},
+		"a kind too":       {strings.Replace(fragmentSchema("podSpec", entry), "fragment:", "kind: Pod, fragment:", 1), "leave out group, kind and versions"},
+		"versions":         {strings.Replace(fragmentSchema("podSpec", entry), "fragment:", "versions: [v1], fragment:", 1), "leave out group, kind and versions"},
+		"an include":       {fragmentSchema("podSpec", `{path: .x, include: podTemplate}`), "/spec/permissions/0/include: a fragment is included in a kind"},
+		"a path of a kind": {fragmentSchema("podSpec", `{path: .spec.hostNetwork, verb: example.com/y, excluded: true}`), `/spec/permissions/0: path ".spec.hostNetwork" does not exist in fragment "podSpec"`},
+		"nothing":          {strings.Replace(fragmentSchema("podSpec", entry), "fragment: podSpec", "versions: []", 1), "name one kind, or a fragment"},
+	} {
+		_, errs := compileFragments(t, c.document)
+		if len(errs) == 0 || !strings.Contains(errs[0].Error(), c.want) {
+			t.Errorf("%s: %v, want %q", name, errs, c.want)
+		}
+	}
+}
