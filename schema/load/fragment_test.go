@@ -79,3 +79,23 @@ func TestG5_FaultsOfFragments(t *testing.T) {
 		}
 	}
 }
+
+// TestC2_AConditionOfAFragmentHoldsForAllValuesWhereNoScalarIsDeclared: nothing is known of the data of a ControllerRevision.
+func TestC2_AConditionOfAFragmentHoldsForAllValuesWhereNoScalarIsDeclared(t *testing.T) {
+	s, errs := compileFragments(t, runner("{type: object, "+withKey+", "+keepUnknown+"}"), fragmentSchema("podSpec", `{path: .hostNetwork, verb: example.com/y, excludedWhen: self == true}`))
+	if len(errs) > 0 {
+		t.Fatal(errs)
+	}
+	for kind, at := range map[runtimeschema.GroupVersionKind]string{
+		gvk("apps", "v1", "Deployment"): `{"spec":{"template":{"spec":{%s}}}}`, gvk("apps", "v1", "ControllerRevision"): `{"data":{"spec":{"template":{"spec":{%s}}}}}`, gvk("example.com", "v1", "Runner"): `{"spec":{"template":{"spec":{%s}}}}`,
+	} {
+		for value, want := range map[string]bool{`"hostNetwork":true`: true, `"hostNetwork":false`: kind.Kind != "Deployment", `"hostPID":true`: false} {
+			if got := isBarred(t, s, kind, strings.Replace(at, "%s", "", 1), strings.Replace(at, "%s", value, 1)); got != want {
+				t.Errorf("%s with %s: barred %t, want %t", kind.Kind, value, got, want)
+			}
+		}
+	}
+	if _, errs := compileFragments(t, fragmentSchema("podSpec", `{path: .securityContext, verb: example.com/y, excludedWhen: self == null}`)); len(errs) == 0 || !strings.Contains(errs[0].Error(), "put it at the scalar") {
+		t.Errorf("at an object: %v", errs)
+	}
+}
