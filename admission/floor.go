@@ -227,6 +227,9 @@ func SetWarnings(compiled *schema.Schema, set *schema.UncoveredDocument) []strin
 	if resources := FloorResources(set.Set.Spec.Resources); len(resources) > 0 {
 		out = append(out, "no barrier reaches "+strings.Join(resources, ", ")+", which the control plane needs to go on running (rule W4): take it out of spec.resources")
 	}
+	if warning := templateWarning(compiled, &set.Set.Spec); warning != "" {
+		out = append(out, warning)
+	}
 	if u := compiled.Unread(set.Source); u != nil {
 		out = append(out, fmt.Sprintf("match conditions that read the object (%s) count as true, and the set holds for every object, at %s, where a request does not have the object in it: name users, namespaces or names instead, or grant the verb there",
 			some(u.Conditions), some(u.Where)))
