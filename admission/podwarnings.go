@@ -54,7 +54,7 @@ func filledFrom(field string) []string {
 	}
 	var out []string
 	for _, d := range endpoint.DerivedOfPods() {
-		if derived, err := fieldpath.ParsePattern(d.Field); err == nil && at.Covers(derived) && !d.Shown && !slices.Contains(out, d.From) {
+		if derived, err := fieldpath.ParsePattern(d.Field); err == nil && len(derived) >= len(at) && at.Covers(derived[:len(at)]) && !d.Shown && !slices.Contains(out, d.From) {
 			out = append(out, d.From)
 		}
 	}
