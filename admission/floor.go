@@ -217,15 +217,18 @@ const maxNamed = 5
 
 const everythingText = "it is for every resource: while fieldperm is down, only members of system:masters can write anything but what rule W4 leaves out: list spec.resources to narrow it"
 
-// SetWarnings returns warnings for the author of a set about the resources to which it applies. The schema is the one that the set was
+// SetWarnings returns warnings for the author of a set about the resources to which it applies. compiled is the schema that the set was
 // compiled with.
-func SetWarnings(_ *schema.Schema, set *schema.UncoveredDocument) []string {
+func SetWarnings(compiled *schema.Schema, set *schema.UncoveredDocument) []string {
 	var out []string
 	if resources := set.Set.Spec.Resources; len(resources) == 0 || everyResource(resources) {
 		out = append(out, everythingText)
 	}
 	if resources := FloorResources(set.Set.Spec.Resources); len(resources) > 0 {
 		out = append(out, "no barrier reaches "+strings.Join(resources, ", ")+", which the control plane needs to go on running (rule W4): take it out of spec.resources")
+	}
+	if warning := templateWarning(compiled, &set.Set.Spec); warning != "" {
+		out = append(out, warning)
 	}
 	return out
 }

@@ -225,6 +225,11 @@ func (r *SchemaReviewer) trial(current schema.Documents, source, kind string, ra
 	if faults := takenAway(before, compiled, source); len(faults) > 0 {
 		return faults
 	}
+	for i := range added.Permissions {
+		for _, text := range SchemaWarnings(&added.Permissions[i]) {
+			faults = append(faults, warning(text))
+		}
+	}
 	return append(faults, r.replaced(added, before, compiled)...)
 }
 

@@ -23,7 +23,7 @@ func TestA6_W2_EndpointsOfABarrier(t *testing.T) {
 	for name, c := range map[string]struct{ spec, want string }{
 		"a field of the object":   {`{uncoveredPermissions: ['granular:data'], resources: [{apiGroups: [''], resources: [configmaps]}]}`, "configmaps"},
 		"scale":                   {`{uncoveredPermissions: ['granular:scale'], resources: [{apiGroups: [apps], resources: [deployments]}]}`, "deployments.apps deployments/scale.apps"},
-		"the fields of a Binding": {`{uncoveredPermissions: ['granular:nodeAssignment'], resources: [{apiGroups: [''], resources: [pods]}]}`, "bindings pods pods/binding pods/ephemeralcontainers pods/resize podtemplates replicationcontrollers controllerrevisions.apps daemonsets.apps deployments.apps replicasets.apps statefulsets.apps cronjobs.batch jobs.batch"},
+		"the fields of a Binding": {`{uncoveredPermissions: ['granular:nodeAssignment'], resources: [{apiGroups: [''], resources: [pods]}]}`, "bindings pods pods/binding pods/ephemeralcontainers pods/resize"},
 		"one subresource":         {`{uncoveredPermissions: ['granular:scale'], resources: [{apiGroups: [apps], resources: [deployments/scale]}]}`, "deployments/scale.apps"},
 		"the floor":               {`{uncoveredPermissions: ['granular:specification'], resources: [{apiGroups: [coordination.k8s.io], resources: [leases]}]}`, ""},
 	} {

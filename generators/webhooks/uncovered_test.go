@@ -27,15 +27,7 @@ func permissionSchema(group, kind, path, verb, barrier string) string {
 
 func uncoveredSet(spec string) string { return schematest.UncoveredSet("x", spec) }
 
-// templates are the rules of what Pods are made from (C8).
-func templates() []string {
-	return []string{
-		": podtemplates", ": replicationcontrollers", "apps: controllerrevisions", "apps: daemonsets", "apps: deployments", "apps: replicasets", "apps: statefulsets",
-		"batch: cronjobs", "batch: jobs", "extensions: daemonsets", "extensions: deployments", "extensions: replicasets",
-	}
-}
-
-func TestC8_W2_UncoveredRules(t *testing.T) {
+func TestW2_UncoveredRules(t *testing.T) {
 	// Every compile has the barrier on the annotation of CustomResourceDefinitions.
 	definitions := []string{"apiextensions.k8s.io: customresourcedefinitions", "apiextensions.k8s.io: customresourcedefinitions/status"}
 	for name, c := range map[string]struct {
@@ -51,11 +43,15 @@ func TestC8_W2_UncoveredRules(t *testing.T) {
 		"metadata":        {[]string{permissionSchema("", "Namespace", ".metadata.labels.a", "a", "excluded: true")}, []string{": namespaces", ": namespaces/finalize", ": namespaces/status"}},
 		"data":            {[]string{permissionSchema("", "ConfigMap", ".data.a", "a", "excluded: true")}, []string{": configmaps"}},
 		"plural guessed":  {[]string{permissionSchema("networking.k8s.io", "NetworkPolicy", ".metadata.labels.a", "a", "excluded: true"), permissionSchema("", "Endpoints", ".subsets", "subsets", "excluded: true")}, []string{": endpoints", "networking.k8s.io: networkpolicies"}},
-		"pods":            {[]string{permissionSchema("", "Pod", ".spec.nodeName", "nodeAssignment", "excluded: true")}, append([]string{": bindings", ": pods", ": pods/binding", ": pods/ephemeralcontainers", ": pods/resize"}, templates()...)},
-		"labels of pods":  {[]string{permissionSchema("", "Pod", ".metadata.labels.a", "a", "excluded: true")}, append([]string{": bindings", ": pods", ": pods/binding", ": pods/ephemeralcontainers", ": pods/resize", ": pods/status"}, templates()...)},
-		"resources":       {[]string{permissionSchema("", "Pod", ".spec.containers", "containers", "excluded: true")}, append([]string{": pods", ": pods/ephemeralcontainers", ": pods/resize"}, templates()...)},
+		"pods":            {[]string{permissionSchema("", "Pod", ".spec.nodeName", "nodeAssignment", "excluded: true")}, []string{": bindings", ": pods", ": pods/binding", ": pods/ephemeralcontainers", ": pods/resize"}},
+		"labels of pods":  {[]string{permissionSchema("", "Pod", ".metadata.labels.a", "a", "excluded: true")}, []string{": bindings", ": pods", ": pods/binding", ": pods/ephemeralcontainers", ": pods/resize", ": pods/status"}},
+		"resources":       {[]string{permissionSchema("", "Pod", ".spec.containers", "containers", "excluded: true")}, []string{": pods", ": pods/ephemeralcontainers", ": pods/resize"}},
+		"a fragment": {[]string{strings.Replace(permissionSchema("", "X", ".hostNetwork", "hostNamespaces", "excluded: true"), "group: '', kind: X", "fragment: podSpec", 1)}, []string{
+			": podtemplates", ": pods", ": pods/ephemeralcontainers", ": pods/resize", ": replicationcontrollers", "apps: controllerrevisions", "apps: daemonsets", "apps: deployments", "apps: replicasets", "apps: statefulsets",
+			"batch: cronjobs", "batch: jobs", "extensions: daemonsets", "extensions: deployments", "extensions: replicasets",
+		}},
 		// Neither endpoint writes the field; both change its owners.
-		"owners": {[]string{permissionSchema("", "Pod", ".spec.tolerations", "tolerations", "excluded: true")}, append([]string{": pods", ": pods/ephemeralcontainers", ": pods/resize"}, templates()...)},
+		"owners": {[]string{permissionSchema("", "Pod", ".spec.tolerations", "tolerations", "excluded: true")}, []string{": pods", ": pods/ephemeralcontainers", ": pods/resize"}},
 		// The recorder found no value that ingresses/status accepts.
 		"only refused values": {[]string{permissionSchema("networking.k8s.io", "Ingress", ".status", "status", "excluded: true")}, []string{"networking.k8s.io: ingresses", "networking.k8s.io: ingresses/status"}},
 		"two groups":          {[]string{permissionSchema("", "Event", ".message", "message", "excluded: true")}, []string{": events", "events.k8s.io: events"}},
@@ -69,7 +65,7 @@ func TestC8_W2_UncoveredRules(t *testing.T) {
 		"set on an object of two groups": {[]string{uncoveredSet("{uncoveredPermissions: ['granular:reason'], resources: [{apiGroups: ['events.k8s.io'], resources: [events]}]}")},
 			[]string{": events", "events.k8s.io: events"}},
 		"set on pods": {[]string{uncoveredSet("{uncoveredPermissions: ['granular:nodeAssignment'], resources: [{apiGroups: [''], resources: [pods]}]}")},
-			append([]string{": bindings", ": pods", ": pods/binding", ": pods/ephemeralcontainers", ": pods/resize"}, templates()...)},
+			[]string{": bindings", ": pods", ": pods/binding", ": pods/ephemeralcontainers", ": pods/resize"}},
 		"set on a binding": {[]string{uncoveredSet("{uncoveredPermissions: ['granular:label(a)'], resources: [{apiGroups: [''], resources: [pods/binding]}]}")},
 			[]string{": bindings", ": pods/binding"}},
 		"set on a part of an object": {[]string{uncoveredSet("{uncoveredPermissions: ['granular:resources'], resources: [{apiGroups: [''], resources: [pods/resize]}]}")},
@@ -81,7 +77,7 @@ func TestC8_W2_UncoveredRules(t *testing.T) {
 		"set on a group": {[]string{uncoveredSet("{uncoveredPermissions: ['granular:label(a)'], resources: [{apiGroups: [apps], resources: ['*']}]}"), permissionSchema("apps", "Deployment", ".spec.paused", "paused", "excluded: true")},
 			[]string{"apps: *", "apps: */status"}},
 		"set of everything on a resource": {[]string{uncoveredSet("{uncoveredPermissions: ['granular:*'], resources: [{apiGroups: [''], resources: [pods]}]}")},
-			append([]string{": bindings", ": pods", ": pods/*"}, templates()...)},
+			[]string{": bindings", ": pods", ": pods/*"}},
 	} {
 		t.Run(name, func(t *testing.T) {
 			compiled, sets := compile(t, c.documents...)
@@ -180,7 +176,7 @@ func TestW2_UncoveredOfOneDocument(t *testing.T) {
 	if got := UncoveredKind(compiled, runtimeschema.GroupKind{Group: "apps", Kind: "DaemonSet"}, nil); len(got) != 0 {
 		t.Errorf("kind without barriers: rules are %q", lines(got))
 	}
-	if got, want := lines(UncoveredSet(compiled, &sets[0].Set.Spec, nil)), append([]string{": bindings", ": pods", ": pods/*"}, templates()...); !slices.Equal(got, want) {
+	if got, want := lines(UncoveredSet(compiled, &sets[0].Set.Spec, nil)), []string{": bindings", ": pods", ": pods/*"}; !slices.Equal(got, want) {
 		t.Errorf("set: rules are %q, want %q", got, want)
 	}
 }

@@ -121,7 +121,7 @@ func TestC2_EveryBarrierBelowAFieldIsInTheComments(t *testing.T) {
 apiVersion: fieldperm.dev/v1alpha1
 kind: PermissionSchema
 metadata: {name: pods}
-spec: {kind: Pod, permissions: [
+spec: {fragment: podTemplate, permissions: [
   {path: .spec.hostNetwork, verb: example.com/host, excluded: true}, {path: '.metadata.labels["example.com/"]', verb: example.com/label, excluded: true},
   {path: '.spec.containers[*].image', verb: example.com/image, excluded: true}, {path: '.spec.initContainers[*].image', verb: example.com/image, excluded: true}]}
 ---

@@ -103,20 +103,18 @@ func TestChains(t *testing.T) {
 	}
 }
 
-// TestChains_EndAtTheFieldThatADerivedFieldIsWrittenFrom: no verb below passes the barrier, and each barrier has a chain.
-func TestChains_EndAtTheFieldThatADerivedFieldIsWrittenFrom(t *testing.T) {
-	const excluded = ", verb: example.com/%s, excluded: true}"
-	pods := fmt.Sprintf("{path: .spec.nodeName"+excluded+`, {path: '.metadata.labels["topology.kubernetes.io/zone"]'`+excluded+", {path: '.spec.containers[*].resources.requests'"+excluded, "own", "zone", "requests")
-	s := schematest.Traced(t,
-		schematest.PermissionSchema("a", "", "Pod", pods),
-		schematest.PermissionSchema("b", "apps", "Deployment", "{path: '.spec.template.spec.containers[*].resources.limits.cpu', verb: example.com/cpu}"))
-	deployment := of(t, s, "apps", "v1", "Deployment", "deployments", "")
-	const above, container = "[generic] [*] [specification] [template] ", "[containers] [container] [container(containerName)] [resources] [resources(containerName)] "
+// TestChains_OfABarrierBesideTheVerbs: it has a chain of its own, which no verb of the place passes.
+func TestChains_OfABarrierBesideTheVerbs(t *testing.T) {
+	const vaults = "apiVersion: apiextensions.k8s.io/v1\nkind: CustomResourceDefinition\nmetadata: " + `{name: vaults.example.com, annotations: {fieldperm.dev/permission-verbs: ` +
+		`'{"v1":[{"path":".spec.items[\"x\"].secret","verb":"example.com/y","excluded":true}]}'}}` + "\nspec: " + `{group: example.com, scope: Namespaced, names: {kind: Vault, plural: vaults}, versions: [` +
+		`{name: v1, served: true, storage: true, schema: {openAPIV3Schema: {type: object, properties: {spec: {type: object, properties: {items: {type: object, additionalProperties: {type: object, properties: {secret: {type: string}}}}}}}}}}]}`
+	s := schematest.Traced(t, vaults, schematest.PermissionSchema("a", "example.com", "Vault", "{path: '.spec.items[*].secret', verb: example.com/w}"))
+	vault := of(t, s, "example.com", "v1", "Vault", "vaults", "")
 	for path, want := range map[string]string{
-		"spec.template.spec.nodeName":                        above + "[nodeAssignment] example.com/own | " + above + "[nodeAssignment] example.com/zone",
-		"spec.template.spec.containers.resources.limits.cpu": above + container + "example.com/requests",
+		`spec.items["x"].secret`: "generic * specification example.com/w | [generic] [*] [specification] [example.com/w] example.com/y",
+		`spec.items["z"].secret`: "generic * specification example.com/w",
 	} {
-		if got := chainOf(t, deployment, path); got != want {
+		if got := chainOf(t, vault, path); got != want {
 			t.Errorf("%s: %s, want %s", path, got, want)
 		}
 	}

@@ -46,6 +46,11 @@ func (f *flags) permissions(context.Context) (*report, []error) {
 		}
 		out.lines = append(out.lines, describe(kind))
 	}
+	for i := range given.Permissions {
+		for _, warning := range admission.SchemaWarnings(&given.Permissions[i]) {
+			out.warnings = append(out.warnings, fmt.Sprintf("%s: %s", given.Permissions[i].Source, warning))
+		}
+	}
 	for i := range given.Uncovered {
 		set := &given.Uncovered[i]
 		out.lines = append(out.lines, fmt.Sprintf("%s: uncovers %s", set.Source, strings.Join(set.Set.Spec.UncoveredPermissions, ", ")))

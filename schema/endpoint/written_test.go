@@ -111,8 +111,8 @@ func TestD13_NoWriteFreesItsOwnCause(t *testing.T) {
 	}
 }
 
-// C8: derived.yaml decodes, in order, and names no field twice with the same cause.
-func TestC8_DerivedFieldsDecode(t *testing.T) {
+// derived.yaml decodes, in order, and names no field twice with the same cause.
+func TestDerived_FieldsDecode(t *testing.T) {
 	all := DerivedOfPods()
 	if len(all) == 0 {
 		t.Fatal("no field of Pods is derived from another one")

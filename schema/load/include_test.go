@@ -222,9 +222,9 @@ func many(t testing.TB, fields int) []byte {
 	return raw
 }
 
-// TestC8_ADocumentExpandsToABoundedNumberOfEntries: an include stands for hundreds of entries, and an author who may not have a definition
+// TestG5_ADocumentExpandsToABoundedNumberOfEntries: an include stands for hundreds of entries, and an author who may not have a definition
 // stored has it compiled.
-func TestC8_ADocumentExpandsToABoundedNumberOfEntries(t *testing.T) {
+func TestG5_ADocumentExpandsToABoundedNumberOfEntries(t *testing.T) {
 	one, errs := CRD("one", many(t, 1))
 	if len(errs) > 0 {
 		t.Fatal(errs)
@@ -259,8 +259,8 @@ func TestC8_ADocumentExpandsToABoundedNumberOfEntries(t *testing.T) {
 	}
 }
 
-// BenchmarkC8_LargestDocument compiles the largest document with the built-in kinds.
-func BenchmarkC8_LargestDocument(b *testing.B) {
+// BenchmarkG5_LargestDocument compiles the largest document with the built-in kinds.
+func BenchmarkG5_LargestDocument(b *testing.B) {
 	topology, err := BuiltIn()
 	if err != nil {
 		b.Fatal(err)

@@ -117,3 +117,14 @@ func TestC2_AKeyInAnotherSpellingKeepsTheBarrierOfItsPrefix(t *testing.T) {
 		}
 	}
 }
+
+// TestC2_ASetWithAParameterHoldsWhereTheParameterIsNotKnown: a list without keys gives its verbs no parameters.
+func TestC2_ASetWithAParameterHoldsWhereTheParameterIsNotKnown(t *testing.T) {
+	const list = "{type: array, x-kubernetes-list-type: map, x-kubernetes-list-map-keys: [name], items: {type: object, required: [name], properties: {name: {type: string}, image: {type: string}}}}"
+	template := runner("{type: object, " + withKey + ", properties: {spec: {type: object, " + keepUnknown + ", properties: {containers: " + list + "}}}}")
+	set := "apiVersion: fieldperm.dev/v1alpha1\nkind: UncoveredPermissionSet\nmetadata: {name: x}\nspec: {uncoveredPermissions: ['granular:image(web)'], resources: [{apiGroups: [example.com], resources: [runners]}]}\n"
+	got := passingOf(t, runnerKind, "runners", `{"spec":{"template":{"spec":{"x":1}}}}`, `{"spec":{"template":{"spec":{"x":1,"initContainers":[{"name":"web","image":"a"}]}}}}`, template, set)
+	if got == "" {
+		t.Error("no barrier")
+	}
+}

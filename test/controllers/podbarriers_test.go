@@ -19,9 +19,9 @@ import (
 	"github.com/fieldperm/fieldperm/test/controllers/trial"
 )
 
-// TestC8_StoryTwoWithTheControllers: a barrier on Pods holds for every workload that Pods are made from, and the workload controllers go on
-// making Pods for users who may set the field.
-func TestC8_StoryTwoWithTheControllers(t *testing.T) {
+// TestC2_StoryTwoWithTheControllers: a barrier of a fragment, and one of a set that names the workloads, hold for every workload that Pods are made
+// from, and the workload controllers go on making Pods for users who may set the field.
+func TestC2_StoryTwoWithTheControllers(t *testing.T) {
 	r := (&trial.Trial{Name: "pod-barriers", ServerFlags: map[string][]string{"allow-privileged": {"true"}}}).Open(t, t.TempDir())
 	r.Apply("testdata/pod-barriers.yaml")
 	trial.Must(t, r.Stack.AwaitGrants(t.Context()))
@@ -138,7 +138,7 @@ func (w *workload) object(name string, fields map[string]any) *unstructured.Unst
 		_ = unstructured.SetNestedMap(o, labels, "spec", "selector")
 	case "ControllerRevision":
 		o["revision"] = int64(1)
-		// As the controllers write it: a template without this is not known to be a whole one, and conditions count as true in it.
+		// As the controllers write it.
 		_ = unstructured.SetNestedField(o, "replace", append(path, "$patch")...)
 	}
 	return &unstructured.Unstructured{Object: o}

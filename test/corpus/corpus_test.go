@@ -117,9 +117,9 @@ func allRules() []string {
 	for _, group := range []struct {
 		letter string
 		count  int
-	}{{"C", 8}, {"D", 13}, {"P", 8}, {"W", 3}, {"A", 6}} {
+	}{{"C", 6}, {"D", 13}, {"P", 8}, {"W", 3}, {"A", 6}} {
 		for i := 1; i <= group.count; i++ {
-			if rule := fmt.Sprintf("%s%d", group.letter, i); rule != "A5" && rule != "C7" {
+			if rule := fmt.Sprintf("%s%d", group.letter, i); rule != "A5" {
 				out = append(out, rule)
 			}
 		}

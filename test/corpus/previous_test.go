@@ -1,6 +1,9 @@
 package corpus
 
 import (
+	"os"
+	"slices"
+	"strings"
 	"testing"
 
 	"github.com/fieldperm/fieldperm/test/previous"
@@ -10,6 +13,11 @@ import (
 func TestPrevious_Scenarios(t *testing.T) {
 	files, err := SchemaFiles(root)
 	must(t, err)
+	// The previous core knows no document about a fragment.
+	files = slices.DeleteFunc(files, func(file string) bool {
+		raw, err := os.ReadFile(file)
+		return err == nil && strings.Contains(string(raw), "\n  fragment: ")
+	})
 	world, err := previous.Offline(files)
 	must(t, err)
 	tally := previous.Tally{}

@@ -34,9 +34,9 @@ spec:
 ---
 apiVersion: fieldperm.dev/v1alpha1
 kind: PermissionSchema
-metadata: {name: of-pods}
+metadata: {name: of-templates}
 spec:
-  kind: Pod
+  fragment: podTemplate
   permissions:
   - {path: '.spec.initContainers[*]', verb: spelled.io/init, excluded: true}
   - {path: '.metadata.labels["plain"]', verb: spelled.io/plain, excluded: true}
@@ -51,9 +51,9 @@ spec:
   - {path: '.spec.settings.limits["max"]', verb: spelled.io/max, excluded: true}
 `
 
-// TestC2_C8_AnotherSpellingHidesNothingThatIsGuarded: the user has update and no verb of a barrier. What encoding/json reads from the object in etcd
+// TestC2_AnotherSpellingHidesNothingThatIsGuarded: the user has update and no verb of a barrier. What encoding/json reads from the object in etcd
 // must keep the guarded fields, whatever the user writes beside them.
-func TestC2_C8_AnotherSpellingHidesNothingThatIsGuarded(t *testing.T) {
+func TestC2_AnotherSpellingHidesNothingThatIsGuarded(t *testing.T) {
 	bin, err := Build()
 	must(t, err)
 	s := startOwn(t, stack.Config{Bin: bin, Arguments: []string{"--decision-cache-ttl=500ms"}})

@@ -40,6 +40,20 @@ func Rows() []Row {
 			},
 		},
 		{
+			Name: "a barrier of Pods in a template", Looser: true,
+			Reason: "C8 is gone: what a document or a set says of Pods holds for Pods. A PermissionSchema about a fragment, and a set that names the workloads, hold in templates",
+			Is: func(d Difference) bool {
+				return (strings.Contains(d.Path, "emplate") || strings.HasPrefix(d.Path, ".data")) && !slices.Contains(d.AnyOf, Generic)
+			},
+		},
+		{
+			Name:   "a change beside a barrier",
+			Reason: "C2: a barrier makes one more demand. The change makes its own as well",
+			Is: func(d Difference) bool {
+				return slices.ContainsFunc(d.Now.Demands, func(now Demand) bool { return now.Path == d.Path && !slices.Contains(now.AnyOf, Generic) })
+			},
+		},
+		{
 			Name:   "a key in place of its prefix",
 			Reason: "C1: the verb of a key stands in place of that of its prefix and of all keys",
 			Is:     func(d Difference) bool { return isKey(d.Path) },
