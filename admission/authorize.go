@@ -150,8 +150,11 @@ func unreadable(a *authorizationv1.ResourceAttributes, get func() (fieldperm.Aut
 		return "", nil
 	}
 	answer, err := get()
-	if err = cmp.Or(err, answer.Failure); answer.Allowed() || err != nil {
+	if err != nil || answer.Allowed() {
 		return "", err
+	}
+	if answer.Failure != nil {
+		return "", answer.Failure
 	}
 	on := a.Resource
 	if a.Group != "" {
