@@ -217,8 +217,8 @@ func TestA2W4_WhereTheMarkerAndBarriersDoNotCount(t *testing.T) {
 	one := sample{group: "apps", version: "v1", kind: "Deployment", resource: "deployments", path: ".spec.replicas"}
 	for want, w := range map[string]*Write{
 		"ann granular granular+get+granular:scale": {TakesMarker: true},
-		"":                                     {},
-		"bob generic update":                   {OnFloor: true, Absent: true},
+		"":                   {},
+		"bob generic update": {OnFloor: true, Absent: true},
 	} {
 		w.Verb, w.Group, w.Version, w.Resource, w.Namespace = "update", "apps", "v1", "deployments", "shop"
 		if got := shown(cluster.WhoCan(w, one.place(t, compiled))); got != want {
