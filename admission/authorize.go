@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"context"
 	"errors"
+	"fmt"
 	"strings"
 
 	authorizationv1 "k8s.io/api/authorization/v1"
@@ -35,10 +36,13 @@ const (
 	unprovenConditionalReason = verbs.Prefix + ` the request is allowed on conditions, but is not let through: `
 )
 
-// AuthorizeReviewer is fieldperm's authorizer for the API server (A1 to A5). It allows a request for a write if policies allow it whatever the
-// objects are. It allows it too if policies can allow it for some objects, or if the user holds the marker for a create, an update or a patch,
-// because admission decides later with the objects. It never denies; if it does not allow, it returns NoOpinion. The zero AuthorizeReviewer
-// allows nothing.
+// readVerb is the verb without which nobody is let in to update or patch (A7).
+const readVerb = "get"
+
+// AuthorizeReviewer is fieldperm's authorizer for the API server (A1 to A5, A7). It allows a request for a write if policies allow it whatever
+// the objects are. It allows it too if policies can allow it for some objects, or if the user holds the marker for a create, an update or a
+// patch, because admission decides later with the objects. For an update and a patch the user needs get as well then. It never denies; if it
+// does not allow, it returns NoOpinion. The zero AuthorizeReviewer allows nothing.
 type AuthorizeReviewer struct {
 	// Allowed reports whether this API server itself persists and serves the resource, so that its writes go through admission (A2).
 	Allowed func(group, resource, subresource string) bool
@@ -49,7 +53,7 @@ type AuthorizeReviewer struct {
 	// Canaries recognizes fieldperm's own probes, which prove enforcement.
 	Canaries Canaries
 	// Policies returns the authorizer that decides on conditions; nil means that there are none. An error means that it is not known. The
-	// authorizer is asked for the verb of the request and for the marker.
+	// authorizer is asked for the verb of the request, for the marker and for get.
 	Policies func() (authorizer.Authorizer, error)
 }
 
@@ -84,11 +88,11 @@ func (r *AuthorizeReviewer) Review(ctx context.Context, spec *authorizationv1.Su
 		// A Deny that is due to a failure is an error (P4).
 		return authorizationv1.SubjectAccessReviewStatus{Reason: reasonOf(decision)}, decision.Error()
 	case canBecomeAllowed(decision) && (r.allowed(spec.ResourceAttributes) || r.created(spec.ResourceAttributes)):
-		return r.letThrough(ctx, spec, conditionalReason, unprovenConditionalReason)
+		return r.letThrough(ctx, policies, spec, decision.Error(), conditionalReason, unprovenConditionalReason)
 	case !r.allowed(spec.ResourceAttributes) || !granularVerbs(spec.ResourceAttributes.Verb):
 		return noOpinion, decision.Error()
 	}
-	answer, err := r.marker(ctx, policies, spec)
+	answer, err := r.holds(ctx, policies, spec, verbs.Marker)
 	if err != nil {
 		return noOpinion, err
 	}
@@ -96,7 +100,7 @@ func (r *AuthorizeReviewer) Review(ctx context.Context, spec *authorizationv1.Su
 		// An authorizer that failed for the verb of the request might have allowed it (P4).
 		return noOpinion, cmp.Or(answer.Failure, decision.Error())
 	}
-	return r.letThrough(ctx, spec, allowReason, unprovenReason)
+	return r.letThrough(ctx, policies, spec, decision.Error(), allowReason, unprovenReason)
 }
 
 // checkSpec returns an error for a question that can never be answered.
@@ -112,11 +116,19 @@ func checkSpec(spec *authorizationv1.SubjectAccessReviewSpec) error {
 	return nil
 }
 
-// letThrough allows a request on which admission decides, if it is proven that admission is asked. The proof comes last: one from before a
-// slow check might be outdated, and a user that is not allowed anyway needs none.
+// letThrough allows a request on which admission decides, if the user may read the object and it is proven that admission is asked. The proof
+// comes last: one from before a slow check might be outdated, and a user that is not allowed anyway needs none. failed is the error of an
+// authorizer that might have allowed the verb of the request.
 func (r *AuthorizeReviewer) letThrough(
-	ctx context.Context, spec *authorizationv1.SubjectAccessReviewSpec, allowed, unproven string,
+	ctx context.Context, policies policyAuthorizer, spec *authorizationv1.SubjectAccessReviewSpec, failed error, allowed, unproven string,
 ) (authorizationv1.SubjectAccessReviewStatus, error) {
+	reason, err := r.unreadable(ctx, policies, spec)
+	if err != nil {
+		return authorizationv1.SubjectAccessReviewStatus{}, err
+	}
+	if reason != "" {
+		return authorizationv1.SubjectAccessReviewStatus{Reason: reason}, failed
+	}
 	if err := r.enforced(ctx, spec.ResourceAttributes); err != nil {
 		klog.FromContext(ctx).V(4).Info("Not let through", "resource", spec.ResourceAttributes.Resource, "group", spec.ResourceAttributes.Group, "err", err)
 		return authorizationv1.SubjectAccessReviewStatus{Reason: unproven + err.Error()}, nil
@@ -124,18 +136,55 @@ func (r *AuthorizeReviewer) letThrough(
 	return authorizationv1.SubjectAccessReviewStatus{Allowed: true, Reason: allowed}, nil
 }
 
-// marker asks for the marker: first the policies, then the authorizer. Review answers no question about the marker, so there is no recursion.
-func (r *AuthorizeReviewer) marker(ctx context.Context, p policyAuthorizer, spec *authorizationv1.SubjectAccessReviewSpec) (fieldperm.AuthorizerDecision, error) {
-	decision := p.ask(ctx, spec, verbs.Marker)
+// unreadable is the function of the same name for the policies and the authorizer of the reviewer.
+func (r *AuthorizeReviewer) unreadable(ctx context.Context, p policyAuthorizer, spec *authorizationv1.SubjectAccessReviewSpec) (string, error) {
+	return unreadable(spec.ResourceAttributes, func() (fieldperm.AuthorizerDecision, error) { return r.holds(ctx, p, spec, readVerb) })
+}
+
+// unreadable returns the reason why the user may not be let in to an update or a patch, "" if nothing is missing. kube-apiserver makes the new
+// object of the stored one for anyone whom authorization lets in, and quotes both in the errors of a patch and of validation, before admission
+// is asked. So only a user that may read the object is let in to write a part of it (A7). An authorizer that failed might have allowed get, so
+// its error is one of the request (P4).
+func unreadable(a *authorizationv1.ResourceAttributes, get func() (fieldperm.AuthorizerDecision, error)) (string, error) {
+	if a.Verb != "update" && a.Verb != "patch" {
+		return "", nil
+	}
+	answer, err := get()
+	if err != nil || answer.Allowed() {
+		return "", err
+	}
+	if answer.Failure != nil {
+		return "", answer.Failure
+	}
+	on := a.Resource
+	if a.Group != "" {
+		on += "." + a.Group
+	}
+	if a.Subresource != "" {
+		on += "/" + a.Subresource
+	}
+	if a.Name != "" {
+		on += fmt.Sprintf(" %q", a.Name)
+	}
+	return fmt.Sprintf(verbs.Prefix+` the user lacks "get" on %s, and kube-apiserver reads the object for the user before admission: grant get`, on), nil
+}
+
+// holds asks for the marker or for get: first the policies, then the authorizer. Review answers no question about either, so there is no
+// recursion. A condition that can allow the marker counts as met, because admission asks for the marker again. Nobody asks for get again, and
+// reads have no conditions: such a condition counts as not met, and as met if it may deny.
+func (r *AuthorizeReviewer) holds(
+	ctx context.Context, p policyAuthorizer, spec *authorizationv1.SubjectAccessReviewSpec, verb string,
+) (fieldperm.AuthorizerDecision, error) {
+	decision := p.ask(ctx, spec, verb)
 	switch {
-	case decision.IsAllow() || canBecomeAllowed(decision):
+	case decision.IsAllow(), verb == verbs.Marker && canBecomeAllowed(decision):
 		return fieldperm.AuthorizerDecision{Outcome: fieldperm.Allow, Reason: decision.Reason()}, nil
-	case decision.IsDeny():
+	case decision.IsDeny(), verb == readVerb && decision.FailureDecision() == authorizer.DecisionDeny:
 		return fieldperm.AuthorizerDecision{Outcome: fieldperm.Deny, Reason: decision.Reason(), Failure: decision.Error()}, nil
 	case r.Authorizer == nil:
 		return fieldperm.AuthorizerDecision{}, errors.New("authorize: has no authorizer: configure one")
 	}
-	out, err := r.Authorizer(spec).Authorize(ctx, verbs.Marker, false)
+	out, err := r.Authorizer(spec).Authorize(ctx, verb, false)
 	if !out.Allowed() {
 		out.Failure = cmp.Or(out.Failure, decision.Error())
 	}

@@ -39,9 +39,9 @@ func TestA1_A2_A3_AllowedOnlyForWritesOfListedResourcesByHoldersOfTheMarker(t *t
 		asked int
 	}{
 		"create":               {asking("create", "apps", "deployments", ""), []string{"granular"}, true, 1},
-		"update":               {asking("update", "apps", "deployments", ""), []string{"granular"}, true, 1},
-		"patch":                {asking("patch", "apps", "deployments", ""), []string{"granular"}, true, 1},
-		"subresource":          {asking("update", "apps", "deployments", "scale"), []string{"granular"}, true, 1},
+		"update":               {asking("update", "apps", "deployments", ""), []string{"granular", "get"}, true, 2},
+		"patch":                {asking("patch", "apps", "deployments", ""), []string{"granular", "get"}, true, 2},
+		"subresource":          {asking("update", "apps", "deployments", "scale"), []string{"granular", "get"}, true, 2},
 		"no marker":            {asking("update", "apps", "deployments", ""), []string{"granular:*", "granular:scale", "update"}, false, 1},
 		"get":                  {asking("get", "apps", "deployments", ""), []string{"granular"}, false, 0},
 		"delete":               {asking("delete", "apps", "deployments", ""), []string{"granular"}, false, 0},
@@ -83,7 +83,7 @@ func TestA4_NoOpinionOnFieldpermsOwnGenericChecks(t *testing.T) {
 	}
 	spec := asking("update", "apps", "deployments", "")
 	spec.Extra = map[string]authorizationv1.ExtraValue{"fieldperm.dev/generic-only-not": {"true"}}
-	if status, _ := authorizeReviewer(holding("granular")).Review(t.Context(), spec); !status.Allowed {
+	if status, _ := authorizeReviewer(holding("granular", "get")).Review(t.Context(), spec); !status.Allowed {
 		t.Error("another key counts as the key")
 	}
 }
@@ -117,7 +117,7 @@ func TestA5_GranularUsersAreDeniedWithoutProof(t *testing.T) {
 		"no proof":   nil,
 		"not proven": func(context.Context, *authorizationv1.ResourceAttributes) error { return errors.New("no proof") },
 	} {
-		r := authorizeReviewer(holding("granular"))
+		r := authorizeReviewer(holding("granular", "get"))
 		r.Enforced = enforced
 		status, err := r.Review(t.Context(), asking("update", "apps", "deployments", ""))
 		if err != nil || status.Allowed || status.Denied || !strings.HasPrefix(status.Reason, "granular: ") {
@@ -179,11 +179,69 @@ func TestP4_AFailedWebhookIsAnErrorOfTheAuthorizationPhase(t *testing.T) {
 			}
 		}
 	}
-	r := authorizeReviewer(holding("granular"))
+	r := authorizeReviewer(holding("granular", "get"))
 	r.Policies = func() (authorizer.Authorizer, error) {
 		return policies{"update": authorizer.ConditionsAwareDecisionNoOpinion("", down)}, nil
 	}
 	if status, err := r.Review(t.Context(), asking("update", "apps", "deployments", "")); err != nil || !status.Allowed {
 		t.Errorf("a holder of the marker: %+v, %v", status, err)
+	}
+}
+
+// TestA7_WhoMayNotReadIsNotLetInToWrite: neither the marker nor a condition lets a user in to update or patch without get. It is asked for last,
+// and an error is no denial.
+func TestA7_WhoMayNotReadIsNotLetInToWrite(t *testing.T) {
+	const reason = `granular: the user lacks "get" on deployments.apps "web", and kube-apiserver reads the object for the user before admission: grant get`
+	mayAllow := authorizer.ConditionsAwareDecisionConditionsMap(nil, nil, []authorizer.Condition{authorizer.GenericCondition{ID: "x", Type: "example.com/x", Condition: "x"}})
+	mayDeny := authorizer.ConditionsAwareDecisionConditionsMap([]authorizer.Condition{authorizer.GenericCondition{ID: "x", Type: "example.com/x", Condition: "x"}}, nil, nil)
+	allow := authorizer.ConditionsAwareDecisionAllow("granted", nil)
+	down := errors.New("down")
+	for name, c := range map[string]struct {
+		verb, subresource string
+		policies          policies
+		holds             []string
+		fails             map[string]error
+		want              bool
+		reason            string
+		err               error
+		asked             int
+	}{
+		"the marker":                    {verb: "update", holds: []string{"granular"}, reason: reason, asked: 2},
+		"the marker, patch":             {verb: "patch", holds: []string{"granular"}, reason: reason, asked: 2},
+		"the marker, with get":          {verb: "patch", holds: []string{"granular", "get"}, want: true, asked: 2},
+		"no marker":                     {verb: "patch", holds: []string{"granular:*"}, asked: 1},
+		"a creation":                    {verb: "create", holds: []string{"granular"}, want: true, asked: 1},
+		"a subresource":                 {verb: "patch", subresource: "scale", holds: []string{"granular"}, reason: `lacks "get" on deployments.apps/scale "web"`, asked: 2},
+		"list and watch":                {verb: "patch", holds: []string{"granular", "list", "watch"}, reason: reason, asked: 2},
+		"a condition":                   {verb: "patch", policies: policies{"patch": mayAllow}, reason: reason, asked: 1},
+		"a condition, with get":         {verb: "patch", policies: policies{"patch": mayAllow}, holds: []string{"get"}, want: true, asked: 1},
+		"a condition, create":           {verb: "create", policies: policies{"create": mayAllow}, want: true},
+		"a condition, delete":           {verb: "delete", policies: policies{"delete": mayAllow}, want: true},
+		"a condition of the marker":     {verb: "patch", policies: policies{"granular": mayAllow}, reason: reason, asked: 1},
+		"no object changes the answer":  {verb: "patch", policies: policies{"patch": allow}, want: true},
+		"get of a webhook":              {verb: "patch", policies: policies{"get": allow}, holds: []string{"granular"}, want: true, asked: 1},
+		"get on a condition":            {verb: "patch", policies: policies{"get": mayAllow}, holds: []string{"granular"}, reason: reason, asked: 2},
+		"get that a condition may deny": {verb: "patch", policies: policies{"get": mayDeny}, holds: []string{"granular", "get"}, reason: reason, asked: 1},
+		"get fails":                     {verb: "patch", holds: []string{"granular"}, fails: map[string]error{"get": down}, err: down, asked: 2},
+		"get fails, on a condition":     {verb: "patch", policies: policies{"patch": mayAllow}, fails: map[string]error{"get": down}, err: down, asked: 1},
+		"a webhook failed for get":      {verb: "patch", policies: policies{"get": authorizer.ConditionsAwareDecisionNoOpinion("", down)}, holds: []string{"granular"}, err: down, asked: 2},
+		"a webhook failed for patch":    {verb: "patch", policies: policies{"patch": authorizer.ConditionsAwareDecisionNoOpinion("", down)}, holds: []string{"granular"}, reason: reason, err: down, asked: 2},
+	} {
+		h := holding(c.holds...)
+		h.fails = c.fails
+		r := authorizeReviewer(h)
+		r.Policies = func() (authorizer.Authorizer, error) { return c.policies, nil }
+		status, err := r.Review(t.Context(), asking(c.verb, "apps", "deployments", c.subresource))
+		if status.Allowed != c.want || status.Denied || !errors.Is(err, c.err) || c.reason == "" != (c.want || status.Reason == "") || !strings.Contains(status.Reason, c.reason) || len(h.asked) != c.asked {
+			t.Errorf("%s: %+v, %v, asked %q", name, status, err, h.asked)
+		}
+		if decision, err := r.Decide(t.Context(), asking(c.verb, "apps", "deployments", c.subresource)); decision.PossibleDecisions().Has(authorizer.DecisionAllow) != c.want || !errors.Is(err, c.err) || c.err == nil && !strings.Contains(decision.Reason(), c.reason) {
+			t.Errorf("%s, a caller with conditions: %s, %v", name, decision, err)
+		}
+	}
+	unnamed := asking("update", "", "pods", "")
+	unnamed.ResourceAttributes.Name = ""
+	if reason, _ := unreadable(unnamed.ResourceAttributes, func() (fieldperm.AuthorizerDecision, error) { return fieldperm.AuthorizerDecision{}, nil }); !strings.Contains(reason, `on pods, and`) {
+		t.Errorf("no name: %q", reason)
 	}
 }

@@ -74,7 +74,7 @@ func (k *kept) request(req *admissionv1.AdmissionRequest) {
 // Authorize denies, and keeps the verb.
 func (k *kept) Authorize(_ context.Context, verb string, _ bool) (fieldperm.AuthorizerDecision, error) {
 	k.keep(verb)
-	return fieldperm.AuthorizerDecision{Outcome: fieldperm.OutcomeOf(verb == "granular")}, nil
+	return fieldperm.AuthorizerDecision{Outcome: fieldperm.OutcomeOf(verb == "granular" || verb == "get")}, nil
 }
 
 // Unmet implements Conditions.

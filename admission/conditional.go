@@ -38,7 +38,7 @@ const (
 type ConditionalAuthorizer struct {
 	// Allowed reports whether admission sees a resource as it is stored (A2).
 	Allowed func(group, resource, subresource string) bool
-	// Authorizer returns the authorizer that is asked for the marker. It must not contain this one.
+	// Authorizer returns the authorizer that is asked for the marker, and for get before an update or a patch. It must not contain this one.
 	Authorizer func(*authorizationv1.SubjectAccessReviewSpec) fieldperm.Authorizer
 	// Reviewer evaluates the condition. Its Authorizer must not contain this one.
 	Reviewer *Reviewer
@@ -55,7 +55,8 @@ func (c *ConditionalAuthorizer) Authorize(context.Context, authorizer.Attributes
 	return authorizer.DecisionNoOpinion, "", nil
 }
 
-// ConditionsAwareAuthorize returns the condition for a holder of the marker, and NoOpinion for all others.
+// ConditionsAwareAuthorize returns the condition for a holder of the marker, who needs get too for an update and a patch (A7), and NoOpinion for
+// all others.
 func (c *ConditionalAuthorizer) ConditionsAwareAuthorize(ctx context.Context, a authorizer.Attributes) authorizer.ConditionsAwareDecision {
 	none := func(err error) authorizer.ConditionsAwareDecision {
 		return authorizer.ConditionsAwareDecisionNoOpinion("", err)
@@ -67,12 +68,17 @@ func (c *ConditionalAuthorizer) ConditionsAwareAuthorize(ctx context.Context, a 
 	if !writes(spec) || !granularVerbs(a.GetVerb()) || !c.Allowed(a.GetAPIGroup(), a.GetResource(), a.GetSubresource()) {
 		return none(nil)
 	}
-	answer, err := c.Authorizer(spec).Authorize(ctx, verbs.Marker, false)
+	asked := c.Authorizer(spec)
+	answer, err := asked.Authorize(ctx, verbs.Marker, false)
 	if err != nil {
 		return none(err)
 	}
 	if !answer.Allowed() {
 		return none(answer.Failure)
+	}
+	reason, err := unreadable(spec.ResourceAttributes, func() (fieldperm.AuthorizerDecision, error) { return asked.Authorize(ctx, readVerb, false) })
+	if reason != "" || err != nil {
+		return authorizer.ConditionsAwareDecisionNoOpinion(reason, err)
 	}
 	return authorizer.ConditionsAwareDecisionConditionsMap(nil, nil, []authorizer.Condition{authorizer.GenericCondition{
 		ID: GranularCondition, Type: GranularCondition, Description: c.description(ctx, a),

@@ -65,10 +65,12 @@ func TestK2_OnlyHoldersOfTheMarkerGetTheCondition(t *testing.T) {
 		want       bool
 	}{
 		"create":                 {attributes("create", "deployments", ""), "granular", true},
-		"update":                 {attributes("update", "deployments", ""), "granular", true},
-		"patch":                  {attributes("patch", "deployments", ""), "granular", true},
-		"subresource":            {attributes("patch", "deployments", "scale"), "granular", true},
+		"update":                 {attributes("update", "deployments", ""), "granular get", true},
+		"patch":                  {attributes("patch", "deployments", ""), "granular get", true},
+		"subresource":            {attributes("patch", "deployments", "scale"), "granular get", true},
 		"no marker":              {attributes("update", "deployments", ""), "granular:*", false},
+		"no get":                 {attributes("update", "deployments", ""), "granular", false},
+		"no get of the scale":    {attributes("patch", "deployments", "scale"), "granular", false},
 		"delete":                 {attributes("delete", "deployments", ""), "granular", false},
 		"deletecollection":       {attributes("deletecollection", "deployments", ""), "granular", false},
 		"get":                    {attributes("get", "deployments", ""), "granular", false},
@@ -78,7 +80,7 @@ func TestK2_OnlyHoldersOfTheMarkerGetTheCondition(t *testing.T) {
 		"no user":                {noUser, "granular", false},
 		"request of no resource": {path, "granular", false},
 	} {
-		authz := conditional(t, holding(c.holds))
+		authz := conditional(t, holding(strings.Fields(c.holds)...))
 		decision := authz.ConditionsAwareAuthorize(t.Context(), c.attributes)
 		if decision.IsConditionsMap() != c.want || !c.want && !decision.IsNoOpinion() || decision.PossibleDecisions().Has(authorizer.DecisionDeny) {
 			t.Errorf("%s: %s", name, decision)
@@ -90,10 +92,15 @@ func TestK2_OnlyHoldersOfTheMarkerGetTheCondition(t *testing.T) {
 	if d := (&ConditionalAuthorizer{}).ConditionsAwareAuthorize(t.Context(), attributes("update", "deployments", "")); !d.IsNoOpinion() {
 		t.Errorf("zero: %s", d)
 	}
-	failing := holding("granular")
-	failing.fails = map[string]error{"granular": errors.New("unreachable")}
-	if d := conditional(t, failing).ConditionsAwareAuthorize(t.Context(), attributes("update", "deployments", "")); !d.IsNoOpinion() || d.Error() == nil {
-		t.Errorf("an authorizer that fails: %s", d)
+	for _, verb := range []string{"granular", "get"} {
+		failing := holding("granular")
+		failing.fails = map[string]error{verb: errors.New("unreachable")}
+		if d := conditional(t, failing).ConditionsAwareAuthorize(t.Context(), attributes("update", "deployments", "")); !d.IsNoOpinion() || d.Error() == nil {
+			t.Errorf("an authorizer that fails for %s: %s", verb, d)
+		}
+	}
+	if d := conditional(t, holding("granular")).ConditionsAwareAuthorize(t.Context(), attributes("update", "deployments", "")); !strings.Contains(d.Reason(), `the user lacks "get" on deployments.apps "web"`) {
+		t.Errorf("A7: %s", d)
 	}
 }
 
@@ -114,7 +121,7 @@ func TestK2_TheConditionIsTheReview(t *testing.T) {
 		"deleted": {[]string{"granular:*"}, deployments(apiserveradmission.Delete, nil, one), authorizer.DecisionNoOpinion, `do not cover operation "DELETE"`},
 		"connect": {[]string{"granular:*"}, deployments(apiserveradmission.Connect, two, nil), authorizer.DecisionNoOpinion, `do not cover operation "CONNECT"`},
 	} {
-		authz := conditional(t, holding(append(c.holds, "granular")...))
+		authz := conditional(t, holding(append(c.holds, "granular", "get")...))
 		decision := authz.ConditionsAwareAuthorize(t.Context(), attributes("update", "deployments", ""))
 		got, reason, err := authz.EvaluateConditions(t.Context(), decision, c.data)
 		if got != c.want || err != nil || !strings.Contains(reason, c.reason) {
@@ -129,9 +136,9 @@ func TestK2_TheConditionIsTheReview(t *testing.T) {
 
 func TestK2_AnErrorIsNoAllow(t *testing.T) {
 	one, two := deployment(t, 1), deployment(t, 2)
-	failing := holding("granular")
+	failing := holding("granular", "get")
 	failing.fails = map[string]error{"granular:*": errors.New("unreachable")}
-	noSchema := conditional(t, holding("granular", "granular:*"))
+	noSchema := conditional(t, holding("granular", "granular:*", "get"))
 	noSchema.Reviewer = reviewer(nil, holding("granular", "granular:*"))
 	for name, c := range map[string]struct {
 		authz *ConditionalAuthorizer
@@ -140,8 +147,8 @@ func TestK2_AnErrorIsNoAllow(t *testing.T) {
 	}{
 		"no schema":         {noSchema, deployments(apiserveradmission.Update, two, one), "is not loaded yet"},
 		"authorizer fails":  {conditional(t, failing), deployments(apiserveradmission.Update, two, one), "unreachable"},
-		"no old object":     {conditional(t, holding("granular", "granular:*")), deployments(apiserveradmission.Update, two, nil), "oldObject is missing"},
-		"objects are typed": {conditional(t, holding("granular", "granular:*")), deployments(apiserveradmission.Update, &appsv1.Deployment{}, &appsv1.Deployment{}), "set Encode"},
+		"no old object":     {conditional(t, holding("granular", "granular:*", "get")), deployments(apiserveradmission.Update, two, nil), "oldObject is missing"},
+		"objects are typed": {conditional(t, holding("granular", "granular:*", "get")), deployments(apiserveradmission.Update, &appsv1.Deployment{}, &appsv1.Deployment{}), "set Encode"},
 	} {
 		decision := c.authz.ConditionsAwareAuthorize(t.Context(), attributes("update", "deployments", ""))
 		got, _, err := c.authz.EvaluateConditions(t.Context(), decision, c.data)
@@ -215,8 +222,8 @@ func TestK2_TheGenericPermissionIsOfOtherAuthorizers(t *testing.T) {
 		holds []string
 		want  authorizer.Decision
 	}{
-		{[]string{"update", "granular"}, authorizer.DecisionNoOpinion},
-		{[]string{"update", "granular", "granular:scale"}, authorizer.DecisionAllow},
+		{[]string{"update", "granular", "get"}, authorizer.DecisionNoOpinion},
+		{[]string{"update", "granular", "granular:scale", "get"}, authorizer.DecisionAllow},
 	} {
 		authz := conditional(t, holding(c.holds...))
 		decision := authz.ConditionsAwareAuthorize(t.Context(), attributes("update", "deployments", ""))

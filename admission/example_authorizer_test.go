@@ -16,7 +16,7 @@ import (
 
 // grants is the program's own authorizer, verbs by user. It stands for RBAC.
 func grants(_ context.Context, a authorizer.Attributes) (authorizer.Decision, string, error) {
-	verbs := map[string][]string{"alice": {"update"}, "bot": {"granular", "granular:scale"}}
+	verbs := map[string][]string{"alice": {"update"}, "bot": {"get", "granular", "granular:scale"}}
 	if slices.Contains(verbs[a.GetUser().GetName()], a.GetVerb()) {
 		return authorizer.DecisionAllow, "granted", nil
 	}

@@ -22,7 +22,7 @@ import (
 // validating admission evaluates the decision.
 func ExampleConditionalAuthorizer() {
 	compiled, errs := load.Offline(nil) // The kinds of Kubernetes.
-	verbs := held{"granular", "granular:scale"}
+	verbs := held{"get", "granular", "granular:scale"}
 	granular := &admission.ConditionalAuthorizer{
 		Allowed:    func(group, resource, _ string) bool { return group == "apps" && resource == "deployments" },
 		Authorizer: newQuestion,
@@ -30,7 +30,7 @@ func ExampleConditionalAuthorizer() {
 			Schema:     func() *schema.Schema { return compiled },
 			Authorizer: func(*admissionv1.AdmissionRequest) fieldperm.Authorizer { return verbs },
 		},
-		Verbs: func(context.Context, authorizer.Attributes) ([]string, bool) { return verbs[1:], true },
+		Verbs: func(context.Context, authorizer.Attributes) ([]string, bool) { return verbs[2:], true },
 	}
 	chain, err := union.New(
 		union.NamedAuthorizer{AuthorizerName: "grants", Authorizer: authorizer.AuthorizerFunc(grants)},

@@ -240,7 +240,7 @@ func TestP4_AuthorizeErrorIsHTTP500(t *testing.T) {
 	if seen.all[0] != "authorize error" {
 		t.Errorf("observed %q", seen.all)
 	}
-	server, _ = serve(t, nil, nil, holding("granular"))
+	server, _ = serve(t, nil, nil, holding("granular", "get"))
 	response, text := post(t, server, "/authorize", "application/json", body)
 	var out authorizationv1.SubjectAccessReview
 	if err := json.Unmarshal([]byte(text), &out); err != nil || response.StatusCode != http.StatusOK || out.Kind != "SubjectAccessReview" || out.APIVersion != "authorization.k8s.io/v1" || !out.Status.Allowed {

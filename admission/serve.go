@@ -60,7 +60,7 @@ func (r *AuthorizeReviewer) Decide(ctx context.Context, spec *authorizationv1.Su
 	mayDeny := decision.PossibleDecisions().Has(authorizer.DecisionDeny) && !isBeyondDeny(writeOf(spec))
 	mayAllow := canBecomeAllowed(decision) && (r.allowed(spec.ResourceAttributes) || r.created(spec.ResourceAttributes))
 	if !mayAllow && r.allowed(spec.ResourceAttributes) && granularVerbs(spec.ResourceAttributes.Verb) {
-		answer, err := r.marker(ctx, policies, spec)
+		answer, err := r.holds(ctx, policies, spec, verbs.Marker)
 		if err != nil {
 			return none, err
 		}
@@ -68,7 +68,15 @@ func (r *AuthorizeReviewer) Decide(ctx context.Context, spec *authorizationv1.Su
 			return none, answer.Failure
 		}
 	}
+	reason := ""
+	if mayAllow {
+		if reason, err = r.unreadable(ctx, policies, spec); err != nil {
+			return none, err
+		}
+		mayAllow = reason == ""
+	}
 	if !mayAllow && !mayDeny {
+		none = authorizer.ConditionsAwareDecisionNoOpinion(reason, nil)
 		if decision.IsDeny() {
 			return none, nil
 		}

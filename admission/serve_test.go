@@ -97,7 +97,7 @@ func TestK3_ConditionsAreServedInEachDialect(t *testing.T) {
 		"policy has no opinion on others": {"update", policies{"patch": mayAllow}, nil, nil, scaling(), "NoOpinion", "NoOpinion"},
 	} {
 		for _, d := range wire.All() {
-			first := authorizeReviewer(holding(c.holds...))
+			first := authorizeReviewer(holding(append(c.holds, "get")...))
 			first.Enforced = nil
 			first.Policies = func() (authorizer.Authorizer, error) { return c.policies, nil }
 			writes := reviewer(schematest.Schema(t), holding(c.holds...))
@@ -215,7 +215,7 @@ func TestK3_ACallerWithoutTheDialectSeesNoAllow(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			first := authorizeReviewer(holding("granular", "granular:*"))
+			first := authorizeReviewer(holding("granular", "granular:*", "get"))
 			code, answer := postTo(t, Handlers{MaxBytes: 1 << 20}.DialectHandler(first, d), body)
 			if code != http.StatusOK || strings.Contains(string(answer), `"allowed":true`) {
 				t.Errorf("%s asked as %q: %d %s", d, string(asked), code, answer)

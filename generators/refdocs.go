@@ -123,20 +123,19 @@ func (r *reference) kindSection(b *bytes.Buffer, k *refKind) {
 
 const verbsIntroduction = `# Verbs
 
-This page lists every granular verb of the schema and the fields that it guards. Grant a verb together with the marker
+This page lists every granular verb of the schema and the fields that it guards. Grant a verb together with ` + "`get`" + ` and the marker
 ` + "`granular`" + `, on the resource:
 
 ` + "```yaml" + `
 rules:
 - apiGroups: [apps]
   resources: [deployments]
-  verbs: [granular, "granular:scale"]
+  verbs: [get, granular, "granular:scale"]
 ` + "```" + `
 
 [kinds.md](kinds.md) lists the same kind by kind and explains paths and parameters. Every object's root has the verb
 ` + "`granular:*`" + `, which covers all fields that no barrier guards. Powers are the effects of a verb beyond its fields
-([powers.md](powers.md)). A verb is listed with a power if at least one of its fields has it; kinds.md shows which. The marker
-has a power too: it [reads](../security.md#the-marker-reads) every object of its resource. The marker on Secrets has the power readsSecrets.
+([powers.md](powers.md)). A verb is listed with a power if at least one of its fields has it; kinds.md shows which.
 `
 
 func (r *reference) verbsPage() []byte {

@@ -64,7 +64,7 @@ spec:
 apiVersion: rbac.authorization.k8s.io/v1
 kind: ClusterRole
 metadata: {name: gadgets}
-rules: [{apiGroups: [example.com], resources: [gadgetry], verbs: [granular, "granular:example.com/size"]}]
+rules: [{apiGroups: [example.com], resources: [gadgetry], verbs: [get, granular, "granular:example.com/size"]}]
 ---
 apiVersion: rbac.authorization.k8s.io/v1
 kind: ClusterRoleBinding

@@ -86,8 +86,8 @@ User eve generic: update by RoleBinding shop/editors (ClusterRole editor)`; got 
 		t.Errorf("%s: %s, want %s", data.Access.Object, got, want)
 	}
 	for _, want := range []string{
-		"ServiceAccount ci/deployer granular: granular by ClusterRoleBinding marker (ClusterRole marker); granular:image by RoleBinding shop/images (Role shop/images)",
-		"ServiceAccount mesh/injector conditional: granular by ClusterRoleBinding marker (ClusterRole marker); granular:image(proxy) by RoleBinding shop/sidecar (Role shop/sidecar); only web; only containerName proxy",
+		"ServiceAccount ci/deployer granular: granular by ClusterRoleBinding marker (ClusterRole marker); get by ClusterRoleBinding marker (ClusterRole marker); granular:image by RoleBinding shop/images (Role shop/images)",
+		"ServiceAccount mesh/injector conditional: granular by ClusterRoleBinding marker (ClusterRole marker); get by ClusterRoleBinding marker (ClusterRole marker); granular:image(proxy) by RoleBinding shop/sidecar (Role shop/sidecar); only web; only containerName proxy",
 	} {
 		if got := of(".spec.template.spec.containers[*].image"); !strings.Contains(got, want) {
 			t.Errorf("the image has %s, without %s", got, want)

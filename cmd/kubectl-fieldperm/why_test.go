@@ -13,6 +13,7 @@ var whyCases = []struct{ name, args, formats string }{
 	{"barrier", "-f why/barrier.txt", "text"},
 	{"rbac", "-f why/rbac.txt", "text"},
 	{"not_proven", "-f why/not_proven.txt", "text"},
+	{"lacks_get", "-f why/lacks_get.txt", "text"},
 	{"policy", "-f why/policy.txt", "text json"},
 	{"failure", "-f why/failure.txt", "text"},
 	{"hostile", "-f why/hostile.txt -n shop", "text json"},

@@ -21,11 +21,11 @@ func TestC1K5_AllFieldsHaveTheAnswerOfEachField(t *testing.T) {
 	root := place(t, compiled, runtimeschema.GroupVersionKind{Group: "apps", Version: "v1", Kind: "Deployment"}, schema.ResourceRef{Group: "apps", Version: "v1", Resource: "deployments"}, "")
 	var g rbac.Grants
 	grant(&g, "ann", "shop", nil, "update")
-	grant(&g, "bob", "", []string{"web"}, "granular", "granular:scale")
-	grant(&g, "cat", "dev", nil, "granular", "granular:image(web)", "granular:template")
-	grant(&g, "dan", "", nil, "granular", "granular:*")
+	grant(&g, "bob", "", []string{"web"}, "granular", "get", "granular:scale")
+	grant(&g, "cat", "dev", nil, "granular", "get", "granular:image(web)", "granular:template")
+	grant(&g, "dan", "", nil, "granular", "get", "granular:*")
 	grant(&g, "eve", "", nil, "*")
-	grant(&g, "pat", "", nil, "granular")
+	grant(&g, "pat", "", nil, "granular", "get")
 	for name, policies := range map[string]Policies{
 		"no policies": nil,
 		"policies": given{

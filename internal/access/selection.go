@@ -18,10 +18,10 @@ func (w *Write) Selection(namespaced bool) rbac.Selection {
 		s.Namespaced, s.Namespace = true, w.Name
 	}
 	asked := &authorizer.AttributesRecord{APIGroup: w.Group, Resource: w.Resource, Subresource: w.Subresource, ResourceRequest: true}
-	generics := w.generics()
+	others := append(w.generics(), readVerb)
 	s.Keep = func(rule *rbacv1.PolicyRule) bool {
 		return rbac.Concerns(rule, asked) && slices.ContainsFunc(rule.Verbs, func(verb string) bool {
-			return verb == rbacv1.VerbAll || slices.Contains(generics, verb) || strings.HasPrefix(verb, verbs.Marker)
+			return verb == rbacv1.VerbAll || slices.Contains(others, verb) || strings.HasPrefix(verb, verbs.Marker)
 		})
 	}
 	return s

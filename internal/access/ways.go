@@ -229,6 +229,21 @@ func (w *Write) generics() []string {
 	return []string{w.Verb}
 }
 
+// readVerb is the verb without which neither the marker nor the condition of a policy lets a user in to update or patch (A7).
+const readVerb = "get"
+
+// reading returns options with each way to hold get, and the options alone if the write does not need it.
+func (h *holder) reading(options ...option) [][]option {
+	if h.write.Verb == "create" {
+		return [][]option{options}
+	}
+	var out [][]option
+	for _, o := range h.hold(readVerb) {
+		out = append(out, append(slices.Clone(options), o))
+	}
+	return out
+}
+
 // entries returns the ways in which the request passes authorization: by its verb, or by the marker. In admission update and patch are one (C6), so
 // that the marker with the other of the two is as good as the verb of the request.
 func (h *holder) entries() []entry {
@@ -239,19 +254,29 @@ func (h *holder) entries() []entry {
 	}
 	generics := h.write.generics()
 	for _, o := range h.hold(generics[0]) {
-		out = append(out, entry{Generic, []option{o}})
+		if o.grants[0].Policy == "" || len(o.conditions) == 0 {
+			out = append(out, entry{Generic, []option{o}})
+			continue
+		}
+		for _, options := range h.reading(o) {
+			out = append(out, entry{Generic, options})
+		}
 	}
 	if len(out) == 0 {
 		for _, verb := range generics[1:] {
 			for _, o := range h.hold(verb) {
 				for _, m := range markers {
-					out = append(out, entry{Generic, []option{m, o}})
+					for _, options := range h.reading(m, o) {
+						out = append(out, entry{Generic, options})
+					}
 				}
 			}
 		}
 	}
 	for _, m := range markers {
-		out = append(out, entry{Granular, []option{m}})
+		for _, options := range h.reading(m) {
+			out = append(out, entry{Granular, options})
+		}
 	}
 	if h.write.posts() {
 		return h.posts(out)

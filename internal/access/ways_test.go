@@ -78,25 +78,25 @@ func TestK5_PoliciesAllowAndTakeAway(t *testing.T) {
 	compiled := schematest.Traced(t)
 	var g rbac.Grants
 	grant(&g, "eve", "", nil, "update")
-	grant(&g, "bob", "", nil, "granular", "granular:scale")
-	grant(&g, "pat", "", nil, "granular")
+	grant(&g, "bob", "", nil, "granular", "get", "granular:scale")
+	grant(&g, "pat", "", nil, "granular", "get")
 	grant(&g, "root", "", nil, "*")
 	for name, test := range map[string]struct {
 		policies given
 		want     string
 	}{
-		"none": {nil, "bob granular granular+granular:scale\neve generic update\nroot wildcard *"},
+		"none": {nil, "bob granular granular+get+granular:scale\neve generic update\nroot wildcard *"},
 		"Allow of a granular verb": {
 			given{"granular:scale": {{Name: "p", Effect: Allow, Condition: "c"}}},
-			"bob granular granular+granular:scale\nbob granular granular+granular:scale if c (ConditionalPolicy p)\neve generic update\npat granular granular+granular:scale if c (ConditionalPolicy p)\nroot wildcard *",
+			"bob granular granular+get+granular:scale\nbob granular granular+get+granular:scale if c (ConditionalPolicy p)\neve generic update\npat granular granular+get+granular:scale if c (ConditionalPolicy p)\nroot wildcard *",
 		},
 		"Allow that fails, and one that is false": {
 			given{"granular:scale": {{Name: "p", Effect: Allow, Failed: true}, {Name: "q", Effect: Allow, Condition: "false"}}},
-			"bob granular granular+granular:scale\neve generic update\nroot wildcard *",
+			"bob granular granular+get+granular:scale\neve generic update\nroot wildcard *",
 		},
 		"Deny of the request": {
 			given{"update": {{Name: "p", Effect: Deny, Condition: "c"}}},
-			"bob granular granular+granular:scale if !(c) (ConditionalPolicy p)\neve generic update if !(c) (ConditionalPolicy p)\nroot wildcard * if !(c) (ConditionalPolicy p)",
+			"bob granular granular+get+granular:scale if !(c) (ConditionalPolicy p)\neve generic update if !(c) (ConditionalPolicy p)\nroot wildcard * if !(c) (ConditionalPolicy p)",
 		},
 		"Deny of the request by a policy that fails": {given{"update": {{Name: "p", Effect: Deny, Failed: true}}}, ""},
 		"Deny of the marker": {
@@ -105,7 +105,7 @@ func TestK5_PoliciesAllowAndTakeAway(t *testing.T) {
 		},
 		"NoOpinion takes the place of Allow": {
 			given{"update": {{Name: "n", Effect: NoOpinion, Condition: "true"}, {Name: "p", Effect: Allow, Condition: "c"}}},
-			"bob granular granular+granular:scale\neve generic update\nroot wildcard *",
+			"bob granular granular+get+granular:scale\neve generic update\nroot wildcard *",
 		},
 	} {
 		got := whoCan(t, &g, test.policies, &Write{Verb: "update", Namespace: "shop", Name: "web"}, compiled, ".spec.replicas")
@@ -121,11 +121,11 @@ func TestW4_ADenyOnTheFloorIsForGranularUsers(t *testing.T) {
 	compiled := schematest.Traced(t)
 	var g rbac.Grants
 	grant(&g, "eve", "", nil, "update")
-	grant(&g, "bob", "", nil, "granular", "granular:scale")
-	grant(&g, "pat", "", nil, "granular", "patch")
+	grant(&g, "bob", "", nil, "granular", "get", "granular:scale")
+	grant(&g, "pat", "", nil, "granular", "get", "patch")
 	grant(&g, "root", "", nil, "*")
 	for condition, want := range map[string]string{
-		"c":    "bob granular granular+granular:scale if !(c) (ConditionalPolicy p)\neve generic update\npat generic granular+patch if !(c) (ConditionalPolicy p)\nroot wildcard *",
+		"c":    "bob granular granular+get+granular:scale if !(c) (ConditionalPolicy p)\neve generic update\npat generic granular+patch+get if !(c) (ConditionalPolicy p)\nroot wildcard *",
 		"true": "eve generic update\nroot wildcard *",
 	} {
 		policies := given{"update": {{Name: "p", Effect: Deny, Condition: condition}}}
@@ -135,13 +135,31 @@ func TestW4_ADenyOnTheFloorIsForGranularUsers(t *testing.T) {
 	}
 }
 
+// TestA7_TheMarkerAndAConditionNeedGet: where get is held for some objects, so is the way. A creation needs none.
+func TestA7_TheMarkerAndAConditionNeedGet(t *testing.T) {
+	compiled := schematest.Traced(t)
+	var g rbac.Grants
+	grant(&g, "ann", "", nil, "granular", "granular:scale")
+	grant(&g, "bob", "", nil, "granular", "granular:scale")
+	grant(&g, "bob", "", []string{"web"}, "get")
+	grant(&g, "cat", "", nil, "get")
+	policies := given{"update": {{Name: "p", Effect: Allow, Condition: "c"}}}
+	want := "bob generic update+get if only web if c (ConditionalPolicy p)\nbob granular granular+get+granular:scale if only web\ncat generic update+get if c (ConditionalPolicy p)"
+	if got := whoCan(t, &g, policies, &Write{Verb: "update", Namespace: "shop"}, compiled, ".spec.replicas"); got != want {
+		t.Errorf("update: got %s\nwant %s", got, want)
+	}
+	if got, want := whoCan(t, &g, nil, &Write{Verb: "create", Namespace: "shop"}, compiled, ".spec.replicas"), "ann granular granular+granular:scale\nbob granular granular+granular:scale"; got != want {
+		t.Errorf("create: got %s\nwant %s", got, want)
+	}
+}
+
 func TestC6_MarkerAndTheOtherGenericVerb(t *testing.T) {
 	t.Parallel()
 	compiled := schematest.Traced(t)
 	var g rbac.Grants
 	grant(&g, "ann", "", nil, "patch")
-	grant(&g, "bob", "", nil, "patch", "granular")
-	if got, want := whoCan(t, &g, nil, &Write{Verb: "update", Namespace: "shop"}, compiled, ".spec.replicas"), "bob generic granular+patch"; got != want {
+	grant(&g, "bob", "", nil, "patch", "granular", "get")
+	if got, want := whoCan(t, &g, nil, &Write{Verb: "update", Namespace: "shop"}, compiled, ".spec.replicas"), "bob generic granular+patch+get"; got != want {
 		t.Errorf("got %s, want %s", got, want)
 	}
 }
@@ -151,18 +169,18 @@ func TestRBAC_NamesAndNamespacesAreConditions(t *testing.T) {
 	compiled := schematest.Traced(t)
 	var g rbac.Grants
 	grant(&g, "ann", "", []string{"web", "api"}, "update")
-	grant(&g, "bob", "shop", nil, "granular")
+	grant(&g, "bob", "shop", nil, "granular", "get")
 	grant(&g, "bob", "", []string{"web"}, "granular:scale")
 	grant(&g, "cat", "shop", nil, "update")
 	for _, test := range []struct {
 		w    Write
 		want string
 	}{
-		{Write{Namespace: "shop"}, "ann generic update if only api, web\nbob granular granular+granular:scale if only web\ncat generic update"},
-		{Write{Namespace: "shop", Name: "web"}, "ann generic update\nbob granular granular+granular:scale\ncat generic update"},
+		{Write{Namespace: "shop"}, "ann generic update if only api, web\nbob granular granular+get+granular:scale if only web\ncat generic update"},
+		{Write{Namespace: "shop", Name: "web"}, "ann generic update\nbob granular granular+get+granular:scale\ncat generic update"},
 		{Write{Namespace: "shop", Name: "db"}, "cat generic update"},
 		{Write{Namespace: "other"}, "ann generic update if only api, web"},
-		{Write{AllNamespaces: true}, "ann generic update if only api, web\nbob granular granular+granular:scale if only in shop if only web\ncat generic update if only in shop"},
+		{Write{AllNamespaces: true}, "ann generic update if only api, web\nbob granular granular+get+granular:scale if only in shop if only web\ncat generic update if only in shop"},
 	} {
 		test.w.Verb = "update"
 		if got := whoCan(t, &g, nil, &test.w, compiled, ".spec.replicas"); got != test.want {
@@ -175,14 +193,14 @@ func TestC2_ValueOfAParameter(t *testing.T) {
 	t.Parallel()
 	compiled := schematest.Traced(t, schematest.UncoveredSet("web", "{uncoveredPermissions: ['granular:image(web)'], resources: [{apiGroups: [apps], resources: [deployments]}]}"))
 	var g rbac.Grants
-	grant(&g, "ann", "", nil, "granular", "granular:image(web)")
+	grant(&g, "ann", "", nil, "granular", "get", "granular:image(web)")
 	grant(&g, "bob", "", nil, "update")
 	got := whoCan(t, &g, nil, &Write{Verb: "update", Namespace: "shop"}, compiled, "spec.template.spec.containers.image")
-	if !strings.HasPrefix(got, "ann granular granular+granular:image(web) if only containerName web\nbob generic update if not ") || !strings.Contains(got, "(else the barrier granular:image(web) ") {
+	if !strings.HasPrefix(got, "ann granular granular+get+granular:image(web) if only containerName web\nbob generic update if not ") || !strings.Contains(got, "(else the barrier granular:image(web) ") {
 		t.Errorf("got %s", got)
 	}
 	got = whoCan(t, &g, nil, &Write{Verb: "update", Namespace: "shop"}, compiled, `.spec.template.spec.containers[name="web"].image`)
-	if got != "ann granular granular+granular:image(web)" {
+	if got != "ann granular granular+get+granular:image(web)" {
 		t.Errorf("got %s", got)
 	}
 }
@@ -192,15 +210,15 @@ func TestA2W4_WhereTheMarkerAndBarriersDoNotCount(t *testing.T) {
 	t.Parallel()
 	compiled := schematest.Traced(t, schematest.UncoveredSet("all", "{uncoveredPermissions: ['granular:scale'], resources: [{apiGroups: [apps], resources: [deployments]}]}"))
 	var g rbac.Grants
-	grant(&g, "ann", "", nil, "granular", "granular:scale")
+	grant(&g, "ann", "", nil, "granular", "get", "granular:scale")
 	grant(&g, "bob", "", nil, "update")
 	cluster, err := New(g, nil)
 	must(t, err)
 	one := sample{group: "apps", version: "v1", kind: "Deployment", resource: "deployments", path: ".spec.replicas"}
 	for want, w := range map[string]*Write{
-		"ann granular granular+granular:scale": {TakesMarker: true},
-		"":                                     {},
-		"bob generic update":                   {OnFloor: true, Absent: true},
+		"ann granular granular+get+granular:scale": {TakesMarker: true},
+		"":                   {},
+		"bob generic update": {OnFloor: true, Absent: true},
 	} {
 		w.Verb, w.Group, w.Version, w.Resource, w.Namespace = "update", "apps", "v1", "deployments", "shop"
 		if got := shown(cluster.WhoCan(w, one.place(t, compiled))); got != want {
@@ -253,11 +271,11 @@ func TestD4_APartOfAnAtomicValueNeedsTheVerbOfTheWhole(t *testing.T) {
 	t.Parallel()
 	compiled := schematest.Traced(t)
 	var g rbac.Grants
-	grant(&g, "block", "", nil, "granular", "granular:deletionBlock")
-	grant(&g, "own", "", nil, "granular", "granular:ownerReferences")
+	grant(&g, "block", "", nil, "granular", "get", "granular:deletionBlock")
+	grant(&g, "own", "", nil, "granular", "get", "granular:ownerReferences")
 	grant(&g, "eve", "", nil, "update")
 	got := whoCan(t, &g, nil, &Write{Verb: "update", Namespace: "shop", Name: "web"}, compiled, `.metadata.ownerReferences[uid="k"].blockOwnerDeletion`)
-	if want := "eve generic update\nown granular granular+granular:ownerReferences"; got != want {
+	if want := "eve generic update\nown granular granular+get+granular:ownerReferences"; got != want {
 		t.Errorf("%s\nwant\n%s", got, want)
 	}
 }

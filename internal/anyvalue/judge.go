@@ -54,7 +54,9 @@ func (e *entry) granularAccess(takesMarker bool) Certainty {
 
 var genericVerbs = []string{"update", "patch"}
 
-// enter asks for the generic permission, for the marker, and whether the API server lets the user in.
+const readVerb = "get"
+
+// enter asks for the generic permission, for the marker and get, and whether the API server lets the user in.
 func (j *Judge) enter(ctx context.Context) (*entry, error) {
 	if j.entered != nil {
 		return j.entered, nil
@@ -104,6 +106,15 @@ func (j *Judge) admit(ctx context.Context, e *entry, own Holding) error {
 	if j.TakesMarker {
 		e.Certainty = max(e.Certainty, e.marker.Certainty)
 	}
+	lacksGet := false
+	if own.Certainty != Always && e.Certainty != Never {
+		// Neither the marker nor a condition lets a user in who may not read (A7).
+		read, err := j.Holdings.Verb(ctx, readVerb, false)
+		if err != nil {
+			return err
+		}
+		e.Certainty, lacksGet = min(e.Certainty, read.Certainty), read.Certainty == Never
+	}
 	if j.LetIn != nil {
 		in, err := j.LetIn(ctx)
 		if err != nil {
@@ -111,12 +122,16 @@ func (j *Judge) admit(ctx context.Context, e *entry, own Holding) error {
 		}
 		if e.Certainty = Never; in {
 			e.Certainty = Always
-		} else if j.TakesMarker && e.marker.Certainty == Always {
+		} else if j.TakesMarker && e.marker.Certainty == Always && !lacksGet {
 			e.answer = Answer{NotEnforced: true, Entry: []string{j.Verb}}
 			return nil
 		}
 	}
-	if e.Certainty == Never {
+	switch {
+	case e.Certainty != Never:
+	case lacksGet:
+		e.answer = Answer{Entry: []string{readVerb}}
+	default:
 		e.answer = Answer{Entry: []string{j.Verb}}
 		if j.TakesMarker {
 			e.answer.Entry = append(e.answer.Entry, verbs.Marker)

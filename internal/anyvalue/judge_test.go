@@ -115,6 +115,9 @@ func TestC2_YesHoldsForEachValueAndNoForNone(t *testing.T) {
 		if random.IntN(2) == 0 {
 			held.verbs["granular"] = true
 		}
+		if random.IntN(4) > 0 {
+			held.verbs["get"] = true
+		}
 		verb, takesMarker := []string{"update", "patch"}[random.IntN(2)], random.IntN(4) > 0
 		for _, c := range changesOf {
 			p, err := tree.Find(c.field)
@@ -163,7 +166,7 @@ func keysOf(of map[string]bool) []string {
 // decided is the decision of the API server and of the core.
 func decided(t *testing.T, kind *schema.Kind, held *holder, verb string, takesMarker bool, change [2]string, inForce bool) bool {
 	t.Helper()
-	if !held.verbs[verb] && !(takesMarker && held.verbs["granular"]) {
+	if !held.verbs[verb] && !(takesMarker && held.verbs["granular"] && held.verbs["get"]) {
 		return false
 	}
 	barriers := schema.VerbSet{}
@@ -197,8 +200,10 @@ func TestA5_TheAPIServerHasTheLastWord(t *testing.T) {
 		in    bool
 		want  string
 	}{
+		{"get granular granular:specification", true, "yes"},
 		{"granular granular:specification", true, "yes"},
-		{"granular granular:specification", false, "no - holds granular, and the API server does not let the user in: fieldperm is not installed, or does not prove that it is enforced: see kubectl fieldperm version, or grant patch"},
+		{"granular granular:specification", false, "no - needs get on widgets"},
+		{"get granular granular:specification", false, "no - holds granular, and the API server does not let the user in: fieldperm is not installed, or does not prove that it is enforced: see kubectl fieldperm version, or grant patch"},
 		{"patch", true, "yes"},
 		{"", false, "no - needs patch, or granular and one of granular:specification, granular:* on widgets"},
 		{"update", false, "no - needs patch or granular on widgets"},
@@ -213,6 +218,37 @@ func TestA5_TheAPIServerHasTheLastWord(t *testing.T) {
 	j := &Judge{Holdings: &Holdings{Authorizer: holding("granular")}, Verb: "patch", TakesMarker: true, LetIn: func(context.Context) (bool, error) { return false, boom }}
 	if _, err := j.Field(t.Context(), p); err == nil {
 		t.Error("an API server that does not answer is a no")
+	}
+}
+
+// TestA7_TheMarkerAndAConditionNeedGet: without it nobody is let in, and the generic permission needs none.
+func TestA7_TheMarkerAndAConditionNeedGet(t *testing.T) {
+	tree, err := fieldtree.Of(schematest.Traced(t, widgets), widgetKind, widgetRef)
+	must(t, err)
+	for _, c := range []struct {
+		verbs, condition, field, want string
+	}{
+		{"granular granular:*", "", ".spec.other", "no - needs get on widgets"},
+		{"granular granular:*", "", ".spec.colour", "no - needs get, and granular:example.com/colour on widgets"},
+		{"granular granular:* get", "", ".spec.other", "yes"},
+		{"granular granular:* update", "", ".spec.other", "no - needs get on widgets"},
+		{"patch", "", ".spec.other", "yes"},
+		{"", "object.spec.size == 1", ".spec.other", "no - needs get on widgets"},
+		{"get", "object.spec.size == 1", ".spec.other", "depends"},
+		{"", "true", ".spec.other", "yes"},
+		{"", "", ".spec.other", "no - needs patch, or granular"},
+	} {
+		p, err := tree.Find(c.field)
+		must(t, err)
+		j := &Judge{Verb: "patch", TakesMarker: true, Holdings: &Holdings{Authorizer: holding(strings.Fields(c.verbs)...), Conditions: func(_ context.Context, verb string) []Condition {
+			if c.condition == "" || verb != "patch" {
+				return nil
+			}
+			return []Condition{{Policy: "p", Effect: "Allow", Text: c.condition}}
+		}}}
+		if answer, err := j.Field(t.Context(), p); err != nil || !strings.HasPrefix(answer.Sentence("widgets"), c.want) {
+			t.Errorf("%q, condition %q, %s: %s, %v, want %s", c.verbs, c.condition, c.field, answer.Sentence("widgets"), err, c.want)
+		}
 	}
 }
 
@@ -269,7 +305,7 @@ func TestC2_AnAnswerSaysThatThereAreMoreDifferences(t *testing.T) {
 	spec, err := tree.Find(".spec")
 	must(t, err)
 	held := holding()
-	held.verbs["granular"], held.verbs["granular:specification"] = true, true
+	held.verbs["granular"], held.verbs["get"], held.verbs["granular:specification"] = true, true, true
 	for most, isCut := range map[int]bool{1: true, 0: true, 64: false} {
 		j := &Judge{Holdings: &Holdings{Authorizer: held}, Verb: "patch", TakesMarker: true, Differences: most}
 		answer, err := j.Field(t.Context(), spec)

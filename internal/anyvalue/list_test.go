@@ -44,7 +44,7 @@ func TestListHasARowWhereTheAnswerChanges(t *testing.T) {
 		"granular granular:example.com/z":                                                  "",
 	} {
 		l := &Lister{
-			Judge: &Judge{Holdings: &Holdings{Authorizer: holding(strings.Fields(verbs)...)}, Verb: "update", TakesMarker: true},
+			Judge: &Judge{Holdings: &Holdings{Authorizer: holding(append(strings.Fields(verbs), "get")...)}, Verb: "update", TakesMarker: true},
 			Items: engine(t, tree), Skips: func(path string) bool { return path == ".status" },
 		}
 		rows, err := l.List(t.Context(), tree)
@@ -77,7 +77,7 @@ func TestAnInterruptLeavesTheRowsThatWereFound(t *testing.T) {
 	tree, err := fieldtree.Of(schematest.Traced(t, widgets), widgetKind, widgetRef)
 	must(t, err)
 	ctx, cancel := context.WithCancel(t.Context())
-	of := interrupted{holding("granular", "granular:metadata"), "granular:example.com/colour", cancel}
+	of := interrupted{holding("granular", "get", "granular:metadata"), "granular:example.com/colour", cancel}
 	l := &Lister{Judge: &Judge{Holdings: &Holdings{Authorizer: of}, Verb: "update", TakesMarker: true}, Items: engine(t, tree), Skips: func(string) bool { return false }}
 	rows, err := l.List(ctx, tree)
 	if !errors.Is(err, context.Canceled) || len(rows) != 1 || rows[0].Path != ".metadata" {

@@ -105,7 +105,7 @@ func (s *Scan) Holders(most int) []Holder {
 	return out
 }
 
-// marked returns the subject with a resource on which it holds the marker alone, nil if there is none.
+// marked returns the subject with a resource on which it holds the marker with get, without the generic permission, nil if there is none.
 func (j *joint) marked(of subject, h Holder) *Holder {
 	held := j.held(of)
 	for i := range j.rights[of] {
@@ -121,7 +121,7 @@ func (j *joint) marked(of subject, h Holder) *Holder {
 				}
 				for _, t := range j.opened(rule, r.scope) {
 					resource, subresource := t.split()
-					if t.wildcard() || !j.Known.isOwn(t.Group, resource) || !endpoint.TakesMarker(t.Group, resource, subresource) || covered(held, t, generic) != none || j.Known.version(t.Group, resource) == "" {
+					if t.wildcard() || !j.Known.isOwn(t.Group, resource) || !endpoint.TakesMarker(t.Group, resource, subresource) || covered(held, t, generic) != none || covered(held, t, gets) != full || j.Known.version(t.Group, resource) == "" {
 						continue
 					}
 					h.Resource, h.Version, h.Namespace, h.role, h.path = t.Resource, j.Known.version(t.Group, resource), r.scope, r.role, verbPath(rule.index, at)

@@ -44,19 +44,22 @@ func TestDocument_Check(t *testing.T) {
 func TestScan_Holders(t *testing.T) {
 	for name, c := range map[string]struct{ objects, user, resource string }{
 		"of the marker": {`
-roles: [{name: a, rules: [{apiGroups: [apps], resources: [deployments/scale], verbs: [granular, "granular:scale"]}]}]
+roles: [{name: a, rules: [{apiGroups: [apps], resources: [deployments/scale], verbs: [granular, "granular:scale", get]}]}]
 bindings: [{name: a, namespace: shop, clusterRole: a, subjects: [ServiceAccount ops/bot]}]`, "system:serviceaccount:ops:bot", "deployments/scale.apps"},
 		"of update as well": {`
-roles: [{name: a, rules: [{apiGroups: [apps], resources: [deployments], verbs: [granular, patch, "granular:scale"]}]}]
+roles: [{name: a, rules: [{apiGroups: [apps], resources: [deployments], verbs: [granular, patch, "granular:scale", get]}]}]
+bindings: [{name: a, clusterRole: a, subjects: [User jane]}]`, "", ""},
+		"without get": {`
+roles: [{name: a, rules: [{apiGroups: [apps], resources: [deployments], verbs: [granular, "granular:scale"]}]}]
 bindings: [{name: a, clusterRole: a, subjects: [User jane]}]`, "", ""},
 		"of what the marker does not open": {`
-roles: [{name: a, rules: [{apiGroups: [""], resources: [pods/exec], verbs: [granular, "granular:labels"]}]}]
+roles: [{name: a, rules: [{apiGroups: [""], resources: [pods/exec], verbs: [granular, "granular:labels", get]}]}]
 bindings: [{name: a, clusterRole: a, subjects: [User jane]}]`, "", ""},
 		"of all resources": {`
-roles: [{name: a, rules: [{apiGroups: ["*"], resources: ["*"], verbs: [granular, "granular:labels"]}]}]
+roles: [{name: a, rules: [{apiGroups: ["*"], resources: ["*"], verbs: [granular, "granular:labels", get]}]}]
 bindings: [{name: a, clusterRole: a, subjects: [User jane]}]`, "", ""},
 		"a group": {`
-roles: [{name: a, rules: [{apiGroups: [apps], resources: [deployments], verbs: [granular, "granular:labels"]}]}]
+roles: [{name: a, rules: [{apiGroups: [apps], resources: [deployments], verbs: [granular, "granular:labels", get]}]}]
 bindings: [{name: a, clusterRole: a, subjects: [Group team]}]`, "fieldperm:audit", "deployments.apps"},
 	} {
 		t.Run(name, func(t *testing.T) {

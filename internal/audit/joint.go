@@ -46,7 +46,7 @@ func (s *Scan) finish() {
 			r := &j.rights[of][i]
 			if r.role.granular && (s.Namespace == "" || r.scope == s.Namespace) {
 				j.pairs(of, r)
-				j.secrets(of, r)
+				j.unread(of, r)
 				j.outOfScope(r)
 			}
 		}
@@ -236,24 +236,29 @@ func (j *joint) add(key faultKey, r *right, path string, level Level, of subject
 	return f
 }
 
-// secrets applies marker-reads-secrets.
-func (j *joint) secrets(of subject, r *right) {
+// unread applies marker-without-get.
+func (j *joint) unread(of subject, r *right) {
+	held := j.held(of)
 	for k := range r.role.rules {
 		rule := &r.role.rules[k]
 		at := slices.Index(rule.verbs, verbs.Marker)
-		t := target{Resource{"", "secrets"}, r.scope, rule.names}
-		if at < 0 || wild(rule) || !rule.covers(t.Resource) || covered(j.held(of), t, reads) == full || !j.complete() {
+		if at < 0 || wild(rule) || !j.complete() {
 			continue
 		}
-		level, unless := Warning, ""
-		if of.kind != rbacv1.ServiceAccountKind {
-			unless = "unless a group lets it"
+		for _, t := range j.opened(rule, r.scope) {
+			got := covered(held, t, gets)
+			if got == full || covered(held, t, generic) == full || j.ofMember(of, t, gets) {
+				continue
+			}
+			level, unless := Warning, ""
+			if other := j.others(of, t, gets); got == part {
+				level, unless = Note, "it holds get for a part of these"
+			} else if other != nil {
+				level, unless = Note, fmt.Sprintf("unless it has the rights of %s as well", other)
+			}
+			f := j.add(faultKey{markerWithoutGet, r.role.Ref, rule.index, verbs.Marker}, r, verbPath(rule.index, at), level, of, t.Resource)
+			f.unless = cmp.Or(f.unless, unless)
 		}
-		if len(rule.names) > 0 {
-			level = Note
-		}
-		f := j.add(faultKey{markerReadsSecrets, r.role.Ref, rule.index, verbs.Marker}, r, verbPath(rule.index, at), level, of, t.Resource)
-		f.unless = cmp.Or(f.unless, unless)
 	}
 }
 
@@ -331,9 +336,9 @@ func (j *joint) gathered() {
 		case idleVerb:
 			message = fmt.Sprintf("verb %q on %s is idle for %s, because %s grants the generic permission", key.verb, on, holders, f.by)
 			cure = "take update and patch away, for example with kubectl fieldperm tighten, or remove the verb"
-		case markerReadsSecrets:
-			message = fmt.Sprintf("%s can read Secrets by the answer to a patch, and may not get them", holders)
-			cure = "remove the marker from secrets, or limit the rule with resourceNames"
+		case markerWithoutGet:
+			message = fmt.Sprintf("%s holds the marker on %s and not get, without which the marker lets in no update and no patch", holders, on)
+			cure = "add get, unless these only create objects"
 		}
 		if f.unless != "" {
 			message += ", " + f.unless

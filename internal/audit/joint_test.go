@@ -13,10 +13,10 @@ import (
 
 // Rules about what subjects hold in total: a fault, and what is nearly the same and right.
 func TestJointRules(t *testing.T) {
-	const scaler = `roles: [{name: scaler, rules: [{apiGroups: [apps], resources: [replicasets], verbs: ["granular:scale"]}, {apiGroups: [apps], resources: [replicasets/scale], verbs: [granular, "granular:scale"]}]}`
-	const marks = `, {name: marks, rules: [{apiGroups: [apps], resources: [replicasets], verbs: [granular]}]}`
+	const scaler = `roles: [{name: scaler, rules: [{apiGroups: [apps], resources: [replicasets], verbs: ["granular:scale"]}, {apiGroups: [apps], resources: [replicasets/scale], verbs: [granular, "granular:scale", get]}]}`
+	const marks = `, {name: marks, rules: [{apiGroups: [apps], resources: [replicasets], verbs: [granular, get]}]}`
 	const edits = `, {name: edits, rules: [{apiGroups: [apps], resources: [replicasets], verbs: [patch]}]}`
-	const creates = `, {name: creates, rules: [{apiGroups: [apps], resources: [replicasets], verbs: [create, granular]}]}`
+	const creates = `, {name: creates, rules: [{apiGroups: [apps], resources: [replicasets], verbs: [create, granular, get]}]}`
 	bound := func(more string) string { return scaler + more }
 	sa := func(role, namespace string) string {
 		if namespace == "" {
@@ -51,13 +51,13 @@ bindings: [` + sa("a", "shop") + `]`, scan: Scan{Namespace: "shop"}, want: []str
 		"in the namespace": {objects: bound("]\nbindings: [" + sa("scaler", "shop") + "]"), scan: Scan{Namespace: "shop"}, want: []string{alone}},
 
 		"names of the marker": {objects: `
-roles: [{name: a, rules: [{apiGroups: [apps], resources: [replicasets], resourceNames: [x, y], verbs: ["granular:metadata"]}, {apiGroups: [apps], resources: [replicasets], resourceNames: [x], verbs: [granular]}]}]
+roles: [{name: a, rules: [{apiGroups: [apps], resources: [replicasets], resourceNames: [x, y], verbs: ["granular:metadata"]}, {apiGroups: [apps], resources: [replicasets], resourceNames: [x], verbs: [granular, get]}]}]
 bindings: [` + sa("a", "") + `]`, want: []string{"note granular-verb-without-marker ClusterRole a rules[0].verbs[0]"}},
 		"all names of the marker": {objects: `
-roles: [{name: a, rules: [{apiGroups: [apps], resources: [replicasets], resourceNames: [x], verbs: ["granular:metadata"]}, {apiGroups: [apps], resources: [replicasets], resourceNames: [x, y], verbs: [granular]}]}]
+roles: [{name: a, rules: [{apiGroups: [apps], resources: [replicasets], resourceNames: [x], verbs: ["granular:metadata"]}, {apiGroups: [apps], resources: [replicasets], resourceNames: [x, y], verbs: [granular, get]}]}]
 bindings: [` + sa("a", "") + `]`},
 		"other names of the marker": {objects: `
-roles: [{name: a, rules: [{apiGroups: [apps], resources: [replicasets], resourceNames: [x], verbs: ["granular:metadata"]}, {apiGroups: [apps], resources: [replicasets], resourceNames: [y], verbs: [granular, "granular:metadata"]}]}]
+roles: [{name: a, rules: [{apiGroups: [apps], resources: [replicasets], resourceNames: [x], verbs: ["granular:metadata"]}, {apiGroups: [apps], resources: [replicasets], resourceNames: [y], verbs: [granular, "granular:metadata", get]}]}]
 bindings: [` + sa("a", "") + `]`, want: []string{"error granular-verb-without-marker ClusterRole a rules[0].verbs[0]"}},
 
 		"a barrier's verb is not idle": {objects: `
@@ -67,7 +67,7 @@ bindings: [` + sa("a", "") + `]`},
 roles: [{name: a, rules: [{apiGroups: [""], resources: [events], verbs: [create, patch, "granular:*"]}]}]
 bindings: [` + sa("a", "") + `]`},
 		"with the marker it is idle": {objects: `
-roles: [{name: a, rules: [{apiGroups: [""], resources: [events], verbs: [patch, granular, "granular:*"]}]}]
+roles: [{name: a, rules: [{apiGroups: [""], resources: [events], verbs: [patch, granular, "granular:*", get]}]}]
 bindings: [` + sa("a", "") + `]`, want: []string{"warning generic-permission-makes-verb-idle ClusterRole a rules[0].verbs[2]"}},
 		"a barrier's verb beside create needs no marker": {objects: `
 roles: [{name: a, rules: [{apiGroups: [apps], resources: [deployments], verbs: [create, "granular:image"]}]}]
@@ -86,37 +86,43 @@ roles: [{name: a, rules: [{apiGroups: [apps], resources: [deployments], verbs: [
 bindings: [` + sa("a", "") + `, ` + sa("b", "") + `]`, want: []string{"warning generic-permission-makes-verb-idle ClusterRole a rules[0].verbs[0]", "warning wildcard-satisfies-barrier ClusterRole b"}},
 
 		"marker-without-granular-verb": {objects: `
-roles: [{name: a, rules: [{apiGroups: [""], resources: [services], verbs: [granular]}, {apiGroups: [""], resources: [pods], verbs: [granular, "granular:metadata"]}]}]
+roles: [{name: a, rules: [{apiGroups: [""], resources: [services], verbs: [granular, get]}, {apiGroups: [""], resources: [pods], verbs: [granular, "granular:metadata", get]}]}]
 bindings: [` + sa("a", "") + `]`, want: []string{"warning marker-without-granular-verb ClusterRole a rules[0].verbs[0]"}},
 
-		"marker-reads-secrets": {objects: `
+		"marker-without-get": {objects: `
 roles: [{name: a, rules: [{apiGroups: [""], resources: [secrets], verbs: [granular, "granular:annotations"]}]}]
-bindings: [` + sa("a", "") + `]`, want: []string{"warning marker-reads-secrets ClusterRole a rules[0].verbs[0]"}},
-		"marker-reads-secrets by a wildcard": {objects: `
+bindings: [` + sa("a", "") + `]`, want: []string{"warning marker-without-get ClusterRole a rules[0].verbs[0]"}},
+		"marker-without-get by a wildcard": {objects: `
 roles: [{name: a, rules: [{apiGroups: ["*"], resources: ["*"], verbs: [granular, "granular:annotations"]}]}]
-bindings: [` + sa("a", "") + `]`, want: []string{"warning marker-reads-secrets ClusterRole a rules[0].verbs[0]"}},
-		"may read secrets anyway": {objects: `
+bindings: [` + sa("a", "") + `]`, want: []string{"warning marker-without-get ClusterRole a rules[0].verbs[0]"}},
+		"marker-without-get, for a name": {objects: `
+roles: [{name: a, rules: [{apiGroups: [""], resources: [secrets], verbs: [granular, "granular:annotations"]}]}, {name: b, rules: [{apiGroups: [""], resources: [secrets], resourceNames: [x], verbs: [get]}]}]
+bindings: [` + sa("a", "") + `, ` + sa("b", "") + `]`, want: []string{"note marker-without-get ClusterRole a rules[0].verbs[0]"}},
+		"marker-without-get of a subresource": {objects: `
+roles: [{name: a, rules: [{apiGroups: [apps], resources: [deployments/scale], verbs: [granular, "granular:scale"]}]}, {name: b, rules: [{apiGroups: [apps], resources: [deployments], verbs: [get]}]}]
+bindings: [` + sa("a", "") + `, ` + sa("b", "") + `]`, want: []string{"warning marker-without-get ClusterRole a rules[0].verbs[0]"}},
+		"get by another role": {objects: `
 roles: [{name: a, rules: [{apiGroups: [""], resources: [secrets], verbs: [granular, "granular:annotations"]}]}, {name: b, rules: [{apiGroups: [""], resources: [secrets], verbs: [get]}]}]
 bindings: [` + sa("a", "") + `, ` + sa("b", "") + `]`},
 
 		"every user has a power": {objects: `
-roles: [{name: a, rules: [{apiGroups: [apps], resources: [daemonsets], verbs: [granular, "granular:image"]}]}]
+roles: [{name: a, rules: [{apiGroups: [apps], resources: [daemonsets], verbs: [granular, "granular:image", get]}]}]
 bindings: [{name: all, clusterRole: a, subjects: [User x, "Group system:serviceaccounts"]}]`, want: []string{"error power-held-by-many ClusterRoleBinding all subjects[1]"}},
 		"every user has a harmless verb": {objects: `
-roles: [{name: a, rules: [{apiGroups: [apps], resources: [daemonsets], verbs: [granular, "granular:annotation(example.com)"]}]}]
+roles: [{name: a, rules: [{apiGroups: [apps], resources: [daemonsets], verbs: [granular, "granular:annotation(example.com)", get]}]}]
 bindings: [{name: all, clusterRole: a, subjects: ["Group system:authenticated"]}]`},
 		"many have a power": {objects: `
-roles: [{name: a, rules: [{apiGroups: [apps], resources: [daemonsets], verbs: [granular, "granular:image"]}]}]
+roles: [{name: a, rules: [{apiGroups: [apps], resources: [daemonsets], verbs: [granular, "granular:image", get]}]}]
 bindings: [{name: x, clusterRole: a, subjects: [User x, User y]}, {name: y, namespace: shop, clusterRole: a, subjects: [User z, User y]}]`, scan: Scan{Many: 2}, want: []string{"warning power-held-by-many ClusterRole a rules[0].verbs[1]"}},
 		"not so many": {objects: `
-roles: [{name: a, rules: [{apiGroups: [apps], resources: [daemonsets], verbs: [granular, "granular:image"]}]}]
+roles: [{name: a, rules: [{apiGroups: [apps], resources: [daemonsets], verbs: [granular, "granular:image", get]}]}]
 bindings: [{name: x, clusterRole: a, subjects: [User x, User y]}, {name: y, namespace: shop, clusterRole: a, subjects: [User x, User y]}]`, scan: Scan{Many: 2}},
 
 		"a ClusterRole without namespace in a RoleBinding": {objects: `
-roles: [{name: a, rules: [{apiGroups: [""], resources: [nodes], verbs: [granular, "granular:taints"]}]}]
+roles: [{name: a, rules: [{apiGroups: [""], resources: [nodes], verbs: [granular, "granular:taints", get]}]}]
 bindings: [` + sa("a", "shop") + `]`, want: []string{"error cluster-scoped-resource-in-role RoleBinding shop/a roleRef"}},
 		"a ClusterRole of Namespaces in a RoleBinding": {objects: `
-roles: [{name: a, rules: [{apiGroups: [""], resources: [namespaces], verbs: [granular, "granular:labels"]}]}]
+roles: [{name: a, rules: [{apiGroups: [""], resources: [namespaces], verbs: [granular, "granular:labels", get]}]}]
 bindings: [` + sa("a", "shop") + `]`},
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -141,7 +147,7 @@ func TestBarrierRules(t *testing.T) {
 	const nobody = "warning barrier-without-holder UncoveredPermissionSet "
 	all := []string{nobody + "images spec.uncoveredPermissions[0]", nobody + "proxy spec.uncoveredPermissions[0]", "warning barrier-without-holder PermissionSchema doc1#4 spec.permissions[0]"}
 	role := func(resource, group, verb string) string {
-		return fmt.Sprintf("roles: [{name: a, rules: [{apiGroups: [%q], resources: [%q], verbs: [granular, update, %q]}]}]\n", group, resource, verb)
+		return fmt.Sprintf("roles: [{name: a, rules: [{apiGroups: [%q], resources: [%q], verbs: [granular, update, %q, get]}]}]\n", group, resource, verb)
 	}
 	const holder = "bindings: [{name: b, clusterRole: a, subjects: [User jane]}]"
 	for name, c := range map[string]struct {

@@ -149,9 +149,9 @@ func isGranular(verb string) bool {
 	return is == marker || is == granular
 }
 
-// isOfInterest reports whether a verb counts beside granular verbs: the generic permission, and what reads objects.
+// isOfInterest reports whether a verb counts beside granular verbs: the generic permission, and get, without which the marker lets in no update.
 func isOfInterest(verb string) bool {
-	return verb == rbacv1.VerbAll || verb == "create" || verb == "update" || verb == "patch" || verb == "get" || verb == "list" || verb == "watch"
+	return verb == rbacv1.VerbAll || verb == "create" || verb == "update" || verb == "patch" || verb == "get"
 }
 
 // selector is one selector of an aggregated ClusterRole.

@@ -89,17 +89,13 @@ func (j *joint) many(holders map[powerful]map[subject]bool, report func(Finding)
 func (j *joint) eachPowerful(r *right, f func(path string, p powerful, powers []schema.Power)) {
 	r.role.eachVerb(func(rule *keptRule, path, _ string, v verbs.Verb, is about) {
 		switch is {
-		case marker:
-			if rule.covers(Resource{"", "secrets"}) {
-				f(path, powerful{verbs.Marker, Resource{"", "secrets"}}, []schema.Power{schema.ReadsSecrets})
-			}
 		case granular:
 			for _, t := range j.useful(v, rule, r.scope) {
 				if powers := j.Known.powers(v, t.Resource); len(powers) > 0 {
 					f(path, powerful{v.WithoutParameter().String(), t.Resource}, powers)
 				}
 			}
-		case foreign, invalid, misspelt:
+		case marker, foreign, invalid, misspelt:
 		}
 	})
 }

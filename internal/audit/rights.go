@@ -131,10 +131,8 @@ func withMarker(r *keptRule) bool { return r.has(verbs.Marker) }
 // wild reports whether a rule grants every verb.
 func wild(r *keptRule) bool { return slices.Contains(r.verbs, "*") }
 
-// reads reports whether a rule lets its holder read objects. The answer to a write has the object.
-func reads(r *keptRule) bool {
-	return r.has("get") || r.has("list") || r.has("watch") || generic(r)
-}
+// gets reports whether a rule grants get.
+func gets(r *keptRule) bool { return r.has("get") }
 
 // withVerb reports whether a rule grants a granular verb.
 func withVerb(r *keptRule) bool {

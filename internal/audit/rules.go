@@ -20,7 +20,7 @@ const (
 	verbWithoutMarker    = "granular-verb-without-marker"
 	markerWithoutVerb    = "marker-without-granular-verb"
 	idleVerb             = "generic-permission-makes-verb-idle"
-	markerReadsSecrets   = "marker-reads-secrets"
+	markerWithoutGet     = "marker-without-get"
 	powerOfMany          = "power-held-by-many"
 	barrierNobody        = "barrier-without-holder"
 	barrierEverybody     = "barrier-held-by-everybody"
@@ -113,7 +113,7 @@ func jointRules() []Rule {
 		},
 		{
 			ID: markerWithoutVerb, Level: Warning, Meaning: "A subject holds the marker on a resource, and no granular verb.",
-			Why:  "The marker covers no field. Its holder can make writes that change nothing, and [reads objects](../security.md#the-marker-reads) by the answer.",
+			Why:  "The marker covers no field. Its holder can only make writes that change nothing.",
 			Cure: "Add granular verbs, or remove the marker.",
 		},
 		{
@@ -122,9 +122,10 @@ func jointRules() []Rule {
 			Cure: "Take the generic permission away, for example with `kubectl fieldperm tighten`, or remove the verb.",
 		},
 		{
-			ID: markerReadsSecrets, Level: Warning, Meaning: "A subject holds the marker on `secrets` and may not read them.",
-			Why:  "A patch that changes nothing needs no granular verb, and its answer has the object ([the marker reads](../security.md#the-marker-reads)).",
-			Cure: "Remove the marker from `secrets`, or limit it with `resourceNames`.",
+			ID: markerWithoutGet, Level: Warning, Meaning: "A subject holds the marker on a resource, and neither `get` nor the generic permission there.",
+			Why: "Without `get` the marker lets in no update and no patch ([A7](../semantics.md#a7-a-user-who-may-not-read-is-not-let-in-to-write)). For RBAC a subresource is a resource of its own. " +
+				"The level is `note` if another group or user has `get`, or if it is held for some of the objects.",
+			Cure: "Add `get`, unless the subject only creates objects.",
 		},
 		{
 			ID: powerOfMany, Level: Warning, Meaning: "More than `--many` subjects hold a verb that has effects beyond its field, or every user does.",

@@ -131,7 +131,8 @@ func (t *Target) decided(ctx context.Context, w write, o Options) (*Rule, error)
 			}
 		}
 	}
-	out.Verbs = answer.Ask
+	out.Updates = slices.Contains(answer.Ask, readVerb)
+	out.Verbs = slices.DeleteFunc(answer.Ask, func(verb string) bool { return verb == readVerb })
 	if !slices.Contains(out.Verbs, verbs.Marker) {
 		return nil, fmt.Errorf("%s: the change needs no marker: report this as a fault of fieldperm", t.Kind)
 	}

@@ -80,8 +80,15 @@ func proveLeast(t *testing.T, r *Rule, w write) {
 	if w.before == nil {
 		enter = "create"
 	}
-	for i := range len(r.Verbs) + 1 {
-		held := slices.Clone(r.Verbs)
+	least := r.Verbs
+	if r.Updates {
+		least = append(slices.Clone(least), readVerb)
+	}
+	if r.Updates != (enter == "patch") {
+		t.Errorf("%s: A7: get %t for a %s", r.name(), r.Updates, enter)
+	}
+	for i := range len(least) + 1 {
+		held := slices.Clone(least)
 		if i > 0 {
 			held = slices.Delete(held, i-1, i)
 		}

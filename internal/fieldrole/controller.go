@@ -220,6 +220,9 @@ func split(rule *rbacv1.PolicyRule, all []*replaced, marked map[*replaced]bool) 
 			own := rbacv1.PolicyRule{APIGroups: []string{group}, Resources: []string{r.resource}, ResourceNames: rule.ResourceNames}
 			own.Verbs = slices.DeleteFunc(slices.Clone(rule.Verbs), func(verb string) bool { return slices.Contains(r.generic, verb) })
 			own.Verbs = append(own.Verbs, r.granular...)
+			if !slices.Contains(own.Verbs, readVerb) {
+				own.Verbs = append(own.Verbs, readVerb)
+			}
 			slices.Sort(own.Verbs)
 			out = append(out, own)
 		}

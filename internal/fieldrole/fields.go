@@ -25,6 +25,8 @@ type Rule struct {
 	Subresource string
 	// Verbs begin with the marker. None of the others can be left out.
 	Verbs []string
+	// Updates means that the rule lets updates and patches in, which takes get as well (A7).
+	Updates bool
 	// Fields are the fields that were asked for.
 	Fields []Field
 	// Also is what the verbs cover besides these fields.
@@ -93,7 +95,7 @@ func (t *Target) Through(ctx context.Context, subresource string, fields []strin
 
 // rule finds the least verbs, and has anyvalue judge them.
 func (t *Target) rule(ctx context.Context, w *way, o Options) (*Rule, error) {
-	out := &Rule{Target: t, Subresource: w.subresource}
+	out := &Rule{Target: t, Subresource: w.subresource, Updates: true}
 	if !endpoint.TakesMarker(t.Group, t.Resource, w.subresource) {
 		return nil, fmt.Errorf("resource %q: granular verbs do not let writes of it in: grant create, update and patch", out.resource())
 	}
@@ -306,12 +308,12 @@ func judge(ctx context.Context, of []string, fields []Field) ([]anyvalue.Answer,
 	return out, nil
 }
 
-// holder holds the marker and some verbs.
+// holder holds the marker with get, and some verbs.
 type holder []string
 
 // Authorize reports whether a verb is held.
 func (h holder) Authorize(_ context.Context, verb string, _ bool) (fieldperm.AuthorizerDecision, error) {
-	return fieldperm.AuthorizerDecision{Outcome: fieldperm.OutcomeOf(verb == verbs.Marker || slices.Contains(h, verb))}, nil
+	return fieldperm.AuthorizerDecision{Outcome: fieldperm.OutcomeOf(verb == verbs.Marker || verb == readVerb || slices.Contains(h, verb))}, nil
 }
 
 func distinct(texts []string) []string {

@@ -15,6 +15,9 @@ import (
 	"github.com/fieldperm/fieldperm/internal/printable"
 )
 
+// readVerb is the verb without which the marker lets nobody in to update or patch (A7).
+const readVerb = "get"
+
 // Role is what a role is for besides its rules.
 type Role struct {
 	// Name is "" for a name that depends on what the role grants.
@@ -25,7 +28,7 @@ type Role struct {
 	ResourceNames []string
 	// Create means that the role is for the creation of objects too, which rules with names do not let in.
 	Create bool
-	// Verbs are other verbs that are granted as they are, such as get.
+	// Verbs are other verbs that are granted as they are, such as list.
 	Verbs []string
 }
 
@@ -34,6 +37,9 @@ func (r *Role) Object(rules []*Rule) any {
 	var grants []needs.Grant
 	for _, rule := range rules {
 		g := needs.Grant{Group: rule.Target.Group, Resource: rule.name(), Verbs: slices.Concat(r.Verbs, rule.Verbs), Unnamed: r.Create && rule.Subresource == ""}
+		if rule.Updates {
+			g.Verbs = append(g.Verbs, readVerb)
+		}
 		for _, name := range r.ResourceNames {
 			g.Name = name
 			grants = append(grants, g)
@@ -82,8 +88,8 @@ func (r *Role) Manifest(rules []*Rule) ([]byte, error) {
 			comment("%s", text)
 		}
 	}
-	if !slices.Contains(r.Verbs, "get") {
-		comment("The API server asks for no get on a patch. kubectl patch, edit and apply read the object first: add get to --verbs for them.")
+	if !slices.Contains(r.Verbs, readVerb) && !slices.ContainsFunc(rules, func(rule *Rule) bool { return rule.Updates }) {
+		comment("Without get the marker lets in no update and no patch: add update to --verbs for them.")
 	}
 	return append([]byte(out.String()), text...), nil
 }

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"io"
 	"os"
+	"slices"
 	"strings"
 
 	"github.com/spf13/cobra"
@@ -36,7 +37,7 @@ func newRoles() *cobra.Command {
 	command := &cobra.Command{
 		Use:   "roles (--kind KIND --field PATH... | [--old FILE] --new FILE | paths=PACKAGES)",
 		Short: "Write a Role for fields, for a change, or for the markers of a controller",
-		Long: `roles writes the least role to standard output: the marker granular, and the fewest and most specific
+		Long: `roles writes the least role to standard output: the marker granular with get, and the fewest and most specific
 granular verbs that are enough. It asks no cluster.
 
 With --kind and --field the role is for any change of the fields, and of what is below them. A field is a path
@@ -178,6 +179,9 @@ func (o *rolesOptions) forFields(ctx context.Context) ([]*fieldrole.Rule, error)
 	rules, err := t.Fields(ctx, o.fields, o.options)
 	if err != nil {
 		return nil, fmt.Errorf("--field: %w", err)
+	}
+	for _, rule := range rules {
+		rule.Updates = slices.Contains(o.verbs, "update") || slices.Contains(o.verbs, "patch")
 	}
 	return rules, nil
 }

@@ -121,6 +121,15 @@ func (s *search) enter(ctx context.Context, first *admission.Result, out *Answer
 			}
 		}
 		out.Entries = append(out.Entries, entry)
+		reads, err := s.reads(ctx, verb, entry.Held)
+		if err != nil {
+			return false, err
+		}
+		if takesMarker && !reads {
+			entered = false
+			s.add(readVerb)
+			out.Entries = append(out.Entries, Entry{Verb: readVerb})
+		}
 	}
 	return entered, nil
 }
@@ -253,6 +262,10 @@ func (s *search) allowed(ctx context.Context) (bool, error) {
 	for _, verb := range s.question.Enter {
 		held, err := s.enters(ctx, verb, true)
 		if err != nil || held == "" {
+			return false, err
+		}
+		reads, err := s.reads(ctx, verb, held)
+		if err != nil || !reads {
 			return false, err
 		}
 	}

@@ -117,7 +117,7 @@ func TestFind(t *testing.T) {
 		{name: "nothing changes", before: small, after: small, ask: []string{"granular"}, held: ""},
 	} {
 		t.Run(test.name, func(t *testing.T) {
-			h := &holder{verbs: test.holds, denies: test.denies}
+			h := &holder{verbs: append(slices.Clone(test.holds), "get"), denies: test.denies}
 			q := questionOf(t, h, test.before, test.after)
 			got, err := Find(t.Context(), q)
 			if err != nil {
@@ -166,6 +166,33 @@ func proveEnough(t *testing.T, h *holder, q Question, got *Answer) {
 	}
 }
 
+// TestA7_FindAsksForGetBesideTheMarker: without it the marker lets nobody in to an update, and a creation needs none.
+func TestA7_FindAsksForGetBesideTheMarker(t *testing.T) {
+	const one, two = `{"replicas":1}`, `{"replicas":2}`
+	for _, c := range []struct {
+		holds  []string
+		before string
+		ask    []string
+	}{
+		{[]string{"granular", "granular:scale"}, one, []string{"get"}},
+		{[]string{"granular"}, one, []string{"get", "granular:scale"}},
+		{nil, one, []string{"get", "granular", "granular:scale"}},
+		{[]string{"update", "patch"}, one, nil},
+		{[]string{"granular"}, "", []string{"granular:scale"}},
+	} {
+		h := &holder{verbs: c.holds}
+		q := questionOf(t, h, c.before, two)
+		got, err := Find(t.Context(), q)
+		if err != nil || !slices.Equal(got.Ask, c.ask) || !got.Enough || got.Allowed != (c.ask == nil) {
+			t.Errorf("%q: %+v, %v, want %q", c.holds, got, err, c.ask)
+			continue
+		}
+		if !got.Allowed {
+			proveEnough(t, h, q, got)
+		}
+	}
+}
+
 // TestFindAsksForAGeneralVerbWhereChecksEnd: a request that needs more checks than a webhook makes is refused, although each verb is held (P3).
 func TestFindAsksForAGeneralVerbWhereChecksEnd(t *testing.T) {
 	var labels []string
@@ -174,7 +201,7 @@ func TestFindAsksForAGeneralVerbWhereChecksEnd(t *testing.T) {
 		labels = append(labels, fmt.Sprintf(`{"name":"c%d","image":"a"}`, i))
 		held = append(held, fmt.Sprintf("granular:container(c%d)", i))
 	}
-	h := &holder{verbs: append(held, "granular")}
+	h := &holder{verbs: append(held, "granular", "get")}
 	q := questionOf(t, h, `{"replicas":1,"template":{"spec":{"containers":[]}}}`, `{"replicas":1,"template":{"spec":{"containers":[`+strings.Join(labels, ",")+`]}}}`)
 	got, err := Find(t.Context(), q)
 	if err != nil {
@@ -192,7 +219,7 @@ func TestFindAsksForNothingRedundant(t *testing.T) {
 	for i := range 40 {
 		containers = append(containers, fmt.Sprintf(`{"name":"c%d","image":"a"}`, i))
 	}
-	h := &holder{verbs: []string{"granular"}}
+	h := &holder{verbs: []string{"granular", "get"}}
 	q := questionOf(t, h, `{"template":{"spec":{"containers":[]}}}`, `{"template":{"spec":{"containers":[`+strings.Join(containers, ",")+`]}}}`)
 	got, err := Find(t.Context(), q)
 	if err != nil || !got.Enough || len(got.Ask) != 1 {
@@ -217,7 +244,8 @@ func (f *failing) Authorize(ctx context.Context, verb string, generic bool) (fie
 // TestFindDoesNotGuessWhereAnAuthorizerFails: a failure is neither a yes nor a no (P4).
 func TestFindDoesNotGuessWhereAnAuthorizerFails(t *testing.T) {
 	for _, f := range []*failing{
-		{holder: holder{verbs: []string{"granular"}}, verb: "granular:scale"},
+		{holder: holder{verbs: []string{"granular", "get"}}, verb: "granular:scale"},
+		{holder: holder{verbs: []string{"granular", "granular:scale"}}, verb: "get"},
 		// The decision does not ask for patch, and authorization does.
 		{holder: holder{verbs: []string{"update"}}, verb: "patch"},
 	} {

@@ -139,6 +139,17 @@ func (s *search) enters(ctx context.Context, verb string, marker bool) (held str
 	return "", nil
 }
 
+const readVerb = "get"
+
+// reads reports whether the user holds get, if the request is let in by another verb than its own: without get the marker lets nobody in to
+// update or patch (A7).
+func (s *search) reads(ctx context.Context, verb, held string) (bool, error) {
+	if verb == "create" || held == verb {
+		return true, nil
+	}
+	return s.holds(ctx, question{verb: readVerb, entering: true})
+}
+
 // granting is the authorizer of the user, with the verbs that were added. A Deny stays one, whatever is granted.
 type granting struct {
 	*search

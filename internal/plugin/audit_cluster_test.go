@@ -34,31 +34,31 @@ const audited = `
 ---
 {apiVersion: rbac.authorization.k8s.io/v1, kind: Role, metadata: {name: names, namespace: default}, rules: [
   {apiGroups: [apps], resources: [deployments], verbs: [granluar, "granular:Scale"]},
-  {apiGroups: [apps], resources: [deployments, deployments/scale], verbs: [granular, "granular:scal", "granular:taints", "granular:scale"]},
-  {apiGroups: [""], resources: [deployments], verbs: [granular]},
-  {apiGroups: [""], resources: [nodes], verbs: [granular]},
-  {apiGroups: [apps], resources: [statefulsets], verbs: [granular, "granular:condition(Ready)", "granular:scale"]},
-  {apiGroups: [""], resources: [pods], verbs: [granular, "granular:label(example.com/x)", "granular:annotations"]},
-  {apiGroups: [""], resources: [pods/exec, pods], verbs: [granular]},
+  {apiGroups: [apps], resources: [deployments, deployments/scale], verbs: [granular, "granular:scal", "granular:taints", "granular:scale", get]},
+  {apiGroups: [""], resources: [deployments], verbs: [granular, get]},
+  {apiGroups: [""], resources: [nodes], verbs: [granular, get]},
+  {apiGroups: [apps], resources: [statefulsets], verbs: [granular, "granular:condition(Ready)", "granular:scale", get]},
+  {apiGroups: [""], resources: [pods], verbs: [granular, "granular:label(example.com/x)", "granular:annotations", get]},
+  {apiGroups: [""], resources: [pods/exec, pods], verbs: [granular, get]},
   {apiGroups: [""], resources: [configmaps], verbs: [create], resourceNames: [x]},
-  {apiGroups: [apps], resources: [daemonsets], verbs: [granular, "granular:*"]}]}
+  {apiGroups: [apps], resources: [daemonsets], verbs: [granular, "granular:*", get]}]}
 ---
 {apiVersion: rbac.authorization.k8s.io/v1, kind: Role, metadata: {name: wild, namespace: default}, rules: [{apiGroups: [batch], resources: [cronjobs], verbs: ["*"]}]}
 ---
 {apiVersion: rbac.authorization.k8s.io/v1, kind: Role, metadata: {name: verb-alone, namespace: default}, rules: [{apiGroups: [apps], resources: [replicasets], verbs: ["granular:metadata"]}]}
 ---
-{apiVersion: rbac.authorization.k8s.io/v1, kind: Role, metadata: {name: marker-alone, namespace: default}, rules: [{apiGroups: [""], resources: [services], verbs: [granular]}]}
+{apiVersion: rbac.authorization.k8s.io/v1, kind: Role, metadata: {name: marker-alone, namespace: default}, rules: [{apiGroups: [""], resources: [services], verbs: [granular, get]}]}
 ---
 {apiVersion: rbac.authorization.k8s.io/v1, kind: Role, metadata: {name: idle, namespace: default}, rules: [
-  {apiGroups: [""], resources: [endpoints], verbs: [granular, "granular:metadata"]}, {apiGroups: [""], resources: [endpoints], verbs: [patch]}]}
+  {apiGroups: [""], resources: [endpoints], verbs: [granular, "granular:metadata", get]}, {apiGroups: [""], resources: [endpoints], verbs: [patch]}]}
 ---
 {apiVersion: rbac.authorization.k8s.io/v1, kind: Role, metadata: {name: secrets, namespace: default}, rules: [{apiGroups: [""], resources: [secrets], verbs: [granular, "granular:annotations"]}]}
 ---
-{apiVersion: rbac.authorization.k8s.io/v1, kind: ClusterRole, metadata: {name: powers}, rules: [{apiGroups: [apps], resources: [daemonsets], verbs: [granular, "granular:image"]}]}
+{apiVersion: rbac.authorization.k8s.io/v1, kind: ClusterRole, metadata: {name: powers}, rules: [{apiGroups: [apps], resources: [daemonsets], verbs: [granular, "granular:image", get]}]}
 ---
 {apiVersion: rbac.authorization.k8s.io/v1, kind: ClusterRoleBinding, metadata: {name: powers}, roleRef: {apiGroup: rbac.authorization.k8s.io, kind: ClusterRole, name: powers}, subjects: [{apiGroup: rbac.authorization.k8s.io, kind: Group, name: "system:authenticated"}]}
 ---
-{apiVersion: rbac.authorization.k8s.io/v1, kind: ClusterRole, metadata: {name: suspends}, rules: [{apiGroups: [batch], resources: [cronjobs], verbs: [granular, "granular:suspension"]}]}
+{apiVersion: rbac.authorization.k8s.io/v1, kind: ClusterRole, metadata: {name: suspends}, rules: [{apiGroups: [batch], resources: [cronjobs], verbs: [granular, "granular:suspension", get]}]}
 ---
 {apiVersion: rbac.authorization.k8s.io/v1, kind: ClusterRoleBinding, metadata: {name: suspends}, roleRef: {apiGroup: rbac.authorization.k8s.io, kind: ClusterRole, name: suspends}, subjects: [{apiGroup: rbac.authorization.k8s.io, kind: Group, name: "system:serviceaccounts"}]}
 ---
@@ -80,8 +80,8 @@ var faultsOfAudited = []string{
 	"generic-permission-makes-verb-idle Role default/idle rules[0].verbs[1]",
 	"granular-verb-without-marker Role default/verb-alone rules[0].verbs[0]",
 	"invalid-verb Role default/names rules[0].verbs[1]",
-	"marker-reads-secrets Role default/secrets rules[0].verbs[0]",
 	"marker-without-effect Role default/names rules[6].resources[0]",
+	"marker-without-get Role default/secrets rules[0].verbs[0]",
 	"marker-without-granular-verb Role default/marker-alone rules[0].verbs[0]",
 	"misspelt-marker Role default/names rules[0].verbs[0]",
 	"parameter-never-matches Role default/names rules[5].verbs[1]",
@@ -246,7 +246,7 @@ func TestCluster_AuditBelievesAProof(t *testing.T) {
 	must(t, err)
 	p := &plane{t: t, cluster: s.Cluster, admin: admin}
 	p.kubectl(`
-{apiVersion: rbac.authorization.k8s.io/v1, kind: ClusterRole, metadata: {name: scaler}, rules: [{apiGroups: [apps], resources: [deployments, deployments/scale], verbs: [granular, "granular:scale"]}]}
+{apiVersion: rbac.authorization.k8s.io/v1, kind: ClusterRole, metadata: {name: scaler}, rules: [{apiGroups: [apps], resources: [deployments, deployments/scale], verbs: [granular, "granular:scale", get]}]}
 ---
 {apiVersion: rbac.authorization.k8s.io/v1, kind: RoleBinding, metadata: {name: scaler, namespace: default}, roleRef: {apiGroup: rbac.authorization.k8s.io, kind: ClusterRole, name: scaler}, subjects: [{kind: ServiceAccount, name: scaler}]}
 `, "create", "-f", "-")

@@ -145,7 +145,7 @@ func newCanIScene(t *testing.T, random *rand.Rand) *canIScene {
 func (s *canIScene) drawUsers(random *rand.Rand) string {
 	var all strings.Builder
 	scopes := []string{"resources: ['*']", "resources: ['*']", "resources: ['*']", "resources: [deployments, gadgets, configmaps]", "resources: ['*'], resourceNames: [web, one]", "resources: ['*/scale', '*/status', deployments]"}
-	entries := [][]string{{"patch"}, {"update"}, {"update", "patch"}, {"granular"}, {"granular"}, {"granular"}, {"granular", "update"}, nil}
+	entries := [][]string{{"patch"}, {"update"}, {"update", "patch"}, {"granular", "get"}, {"granular", "get"}, {"granular"}, {"granular", "update", "get"}, nil}
 	for i := range 24 {
 		user := fmt.Sprintf("user%d", i)
 		s.users = append(s.users, user)

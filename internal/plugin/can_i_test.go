@@ -12,9 +12,9 @@ import (
 
 // owners grants alice the verb of a field of an atomic value, and bob that of the list of these values.
 const owners = `
-{apiVersion: rbac.authorization.k8s.io/v1, kind: ClusterRole, metadata: {name: block}, rules: [{apiGroups: [""], resources: [configmaps], verbs: [granular, "granular:deletionBlock"]}]}
+{apiVersion: rbac.authorization.k8s.io/v1, kind: ClusterRole, metadata: {name: block}, rules: [{apiGroups: [""], resources: [configmaps], verbs: [get, granular, "granular:deletionBlock"]}]}
 ---
-{apiVersion: rbac.authorization.k8s.io/v1, kind: ClusterRole, metadata: {name: own}, rules: [{apiGroups: [""], resources: [configmaps], verbs: [granular, "granular:ownerReferences"]}]}
+{apiVersion: rbac.authorization.k8s.io/v1, kind: ClusterRole, metadata: {name: own}, rules: [{apiGroups: [""], resources: [configmaps], verbs: [get, granular, "granular:ownerReferences"]}]}
 ---
 {apiVersion: rbac.authorization.k8s.io/v1, kind: ClusterRoleBinding, metadata: {name: block}, roleRef: {apiGroup: rbac.authorization.k8s.io, kind: ClusterRole, name: block}, subjects: [{apiGroup: rbac.authorization.k8s.io, kind: User, name: alice}]}
 ---

@@ -90,7 +90,7 @@ func TestCluster_StatusOfFieldpermInTheCluster(t *testing.T) {
 	none, err := s.User("none")
 	must(t, err)
 	p := &plane{t: t, cluster: s.Cluster, admin: admin}
-	p.kubectl("", "create", "clusterrole", "scaler", "--verb=granular,granular:scale", "--resource=deployments.apps")
+	p.kubectl("", "create", "clusterrole", "scaler", "--verb=get,granular,granular:scale", "--resource=deployments.apps")
 	p.kubectl("", "create", "clusterrolebinding", "scaler", "--clusterrole=scaler", "--user=scaler")
 	replicaPod(t, s, address)
 	must(t, s.AwaitGrants(t.Context()))

@@ -144,6 +144,9 @@ func (r *statusReader) markerAnswer(q *diagnosis.Question, answer *authorization
 		out.Message = "the user also holds update, by another authorizer"
 	case fromFieldperm && strings.Contains(said, "is not let through"):
 		out.State, out.Message = diagnosis.NotProven, strings.TrimSpace(said)
+	case fromFieldperm:
+		// The user lacks get (A7). That says nothing of the proof.
+		out.LetsIn, out.Message = false, strings.TrimSpace(said)
 	default:
 		out.Message = "the user is refused, and fieldperm gives no reason: kube-apiserver does not ask fieldperm about it, or fieldperm does not let this resource through"
 	}

@@ -97,7 +97,7 @@ simulation has no write, or if the second step is refused, and with 2 for an err
 	flags.StringVar(&o.names, "names", string(tighten.HeldReach), `grant on the objects that the subject holds update on (held), or on those of the evidence (seen)`)
 	flags.BoolVar(&o.allowNew, "allow-new", false, `also grant what was seen and what update and patch of the subject do not cover`)
 	flags.BoolVar(&o.allowCreate, "allow-create", false, `accept that the subject may create objects whose fields the granular verbs cover, where it holds no create`)
-	flags.BoolVar(&o.allowRead, "allow-read", false, `accept that the subject may read objects by the answer to a patch, where it holds neither patch nor get`)
+	flags.BoolVar(&o.allowRead, "allow-read", false, `accept that the subject may read objects, because the marker needs get, where it holds neither patch nor get`)
 	flags.BoolVar(&o.allowLoss, "allow-loss", false, `accept that the subject loses rights besides update and patch, which are listed`)
 	flags.StringSliceVar(&o.permissions, "permissions", nil, `files or directories with PermissionSchemas and UncoveredPermissionSets, for their barriers`)
 	flags.StringSliceVar(&o.crds, "crd", nil, `files or directories with CustomResourceDefinitions, for their barriers`)

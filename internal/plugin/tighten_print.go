@@ -124,7 +124,7 @@ func (o *tightening) printText(p *tighten.Proposal, evidence *tighten.Evidence, 
 	}
 	o.list("New access: not covered by what the subject holds without the proposal", proof.New)
 	o.list("New access: objects that the subject may create, by the marker; --allow-create accepts it", proof.Create)
-	o.list("New access: objects that the subject may read, by the answer to a patch; --allow-read accepts it", proof.Read)
+	o.list("New access: objects that the subject may read, because the marker needs get; --allow-read accepts it", proof.Read)
 	title := "Seen, and not covered by what the subject holds now; not in the proposal without --allow-new"
 	if o.allowNew {
 		title = "Seen, and not covered by what the subject holds now; in the proposal"

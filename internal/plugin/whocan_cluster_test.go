@@ -204,7 +204,7 @@ func (p *whoCanPlane) draw(r *rand.Rand, round int, q []whoCanQuestion) {
 		}
 		rule := rbacv1.PolicyRule{APIGroups: []string{pick(of.resource.Group, of.resource.Group, "*")}, Resources: []string{pick(resource, resource, resource, "*", "*/scale")}}
 		for range 1 + r.IntN(3) {
-			rule.Verbs = append(rule.Verbs, pick(append([]string{"update", "patch", "granular", "granular", "granular"}, of.verbs...)...))
+			rule.Verbs = append(rule.Verbs, pick(append([]string{"update", "patch", "granular", "granular", "granular", "get", "get", "get"}, of.verbs...)...))
 		}
 		if r.IntN(15) == 0 {
 			rule.Verbs = []string{"*"}

@@ -38,7 +38,7 @@ func (o *asking) answer(r *refusal.Refusal) whyAnswer {
 	if r.MoreChanges > 0 {
 		out.Notes = append(out.Notes, fmt.Sprintf("Changes that were not looked at: %d. They may need more verbs. kubectl fieldperm review lists all", r.MoreChanges))
 	}
-	if r.Origin == refusal.FromAuthorization && r.IsWrite() {
+	if r.Origin == refusal.FromAuthorization && r.IsWrite() && !r.LacksGet {
 		out.Notes = append(out.Notes, "The grant allows every field without a barrier. To allow single fields, grant granular and the verbs of the fields: kubectl fieldperm explain shows them")
 	}
 	if len(r.Unmet) > 0 {

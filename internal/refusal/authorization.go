@@ -34,6 +34,7 @@ func (c *cursor) unauthorized(r *Refusal) bool {
 		r.Reason = c.rest
 		_, said, ok := strings.Cut(withoutQuotes(r.Reason), "fieldperm: "+verbs.Prefix)
 		r.NotProven = ok && strings.Contains(said, "is not let through: it is not proven ")
+		r.LacksGet = ok && strings.Contains(said, "kube-apiserver reads the object for the user before admission: grant get")
 	}
 	return true
 }

@@ -51,6 +51,10 @@ func (r *Refusal) Causes() []Cause {
 		return []Cause{{
 			CheckEnforcement, "the user holds what is needed to be let in, but enforcement is not proven", "grant nothing; run kubectl fieldperm status, which shows why, and try again", "A5",
 		}}
+	case r.LacksGet:
+		return []Cause{{
+			CheckPermission, "fieldperm lets nobody in to write who may not read: kube-apiserver reads the object for the user before admission", "hold get on " + r.Resource, "A7",
+		}}
 	case r.Origin == FromAuthorization:
 		return []Cause{r.unauthorized()}
 	}

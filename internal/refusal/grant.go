@@ -43,6 +43,8 @@ func (r *Refusal) Grant(namespace string) (grant *Grant, why string) {
 // already.
 func (r *Refusal) least() []string {
 	switch {
+	case r.LacksGet:
+		return []string{"get"}
 	case r.Origin == FromAuthorization:
 		return []string{r.Verb}
 	case r.Field == "" && len(r.Needs) > 0:

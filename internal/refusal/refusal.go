@@ -55,6 +55,8 @@ type Refusal struct {
 	MoreChanges int `json:"moreChanges,omitempty"`
 	// NotProven means that fieldperm would let the user through if enforcement were proven.
 	NotProven bool `json:"notProven,omitempty"`
+	// LacksGet means that fieldperm would let the user through if the user held get.
+	LacksGet bool `json:"lacksGet,omitempty"`
 	// Reason is the rest of a message of kube-apiserver, or the text of a failure.
 	Reason string `json:"reason,omitempty"`
 	// Unclear means that the text after the names is not what fieldperm writes. Nothing is claimed of it.

@@ -12,6 +12,8 @@ import (
 
 const plainRBAC = `deployments.apps "web" is forbidden: User "scaler" cannot patch resource "deployments/scale" in API group "apps" in the namespace "shop"`
 
+const lacksGet = `: fieldperm: granular: the user lacks "get" on deployments.apps/scale "web", and kube-apiserver reads the object for the user before admission: grant get`
+
 func only(t *testing.T, text string) Refusal {
 	t.Helper()
 	all := Parse(text)
@@ -38,6 +40,13 @@ func TestParse_MessagesOfKubeAPIServer(t *testing.T) {
 	forged := plainRBAC + `: RBAC: clusterrole.rbac.authorization.k8s.io "fieldperm: granular: is not let through: it is not proven that" not found`
 	if r = only(t, forged); r.NotProven {
 		t.Errorf("a role forges a missing proof: %+v", r)
+	}
+	if r = only(t, plainRBAC+lacksGet); !r.LacksGet || r.NotProven || r.Causes()[0].Rule != "A7" {
+		t.Errorf("%+v", r)
+	}
+	forged = plainRBAC + `: RBAC: clusterrole.rbac.authorization.k8s.io "fieldperm: granular: kube-apiserver reads the object for the user before admission: grant get" not found`
+	if r = only(t, forged); r.LacksGet {
+		t.Errorf("a role forges a missing get: %+v", r)
 	}
 }
 
@@ -107,6 +116,7 @@ func TestCausesAndGrant(t *testing.T) {
 		{begin + `may not change .spec.a: needs update of it`, "unclear", "", "no grant would help"},
 		{strings.Replace(begin, `"u"`, `"`+strings.Repeat("u", 256)+`…"`, 1) + `may not change .spec.a: needs granular:*`, "verb", "", "whole name"},
 		{plainRBAC, "marker", "patch", ""},
+		{plainRBAC + lacksGet, "permission", "get", ""},
 		{strings.Replace(plainRBAC, "patch", "delete", 1), "permission", "delete", ""},
 	} {
 		r := only(t, test.text)

@@ -22,7 +22,7 @@ func mustAlso(t *testing.T, texts ...string) func(*Options) {
 func TestPropose_AlsoGrantsWhatNoEvidenceHas(t *testing.T) {
 	objects := grants(t, bound(`{apiGroups: [apps], resources: [deployments, deployments/status], verbs: [get, update]}`, ""))
 	p := propose(t, operator, objects, webLog, mustAlso(t, "deployments.apps=granular:scale", "deployments.apps=granular:image(db)", "deployments/status.apps=granular:condition(Ready)"))
-	if got := rulesText(p.Add.ClusterRoles[0].Rules); got != "granular,granular:image(db),granular:image(web),granular:scale apps deployments; granular,granular:condition(Ready) apps deployments/status" {
+	if got := rulesText(p.Add.ClusterRoles[0].Rules); got != "get,granular,granular:image(db),granular:image(web),granular:scale apps deployments; get,granular,granular:condition(Ready) apps deployments/status" {
 		t.Error(got)
 	}
 	if len(p.Pointless) > 0 || !p.Complete() {
@@ -34,7 +34,7 @@ func TestPropose_AlsoGrantsWhatNoEvidenceHas(t *testing.T) {
 func TestPropose_AlsoGrantsNothingThatTheSubjectDoesNotHold(t *testing.T) {
 	objects := grants(t, bound(deployments, ""))
 	p := propose(t, operator, objects, webLog, mustAlso(t, "events=granular:occurrences", "nodes.metrics.example.com=granular:taint"), func(o *Options) { o.AllowNew = true })
-	if got := rulesText(p.Add.ClusterRoles[0].Rules); got != "granular,granular:image(web),granular:scale apps deployments" {
+	if got := rulesText(p.Add.ClusterRoles[0].Rules); got != "get,granular,granular:image(web),granular:scale apps deployments" {
 		t.Error(got)
 	}
 	has(t, strings.Join(p.Pointless, "\n"), "events=granular:occurrences: the subject itself holds no update", "nodes.metrics.example.com=granular:taint: fieldperm does not decide")
@@ -45,7 +45,7 @@ func TestPropose_AlsoKeepsTheNamespacesOfTheEvidence(t *testing.T) {
 	objects := grants(t, bound(`{apiGroups: [apps], resources: [deployments, deployments/status], verbs: [update]}`, ""))
 	seen := func(o *Options) { o.Namespaces, o.Names = Seen, Seen }
 	p := propose(t, operator, objects, webLog, seen, mustAlso(t, "deployments.apps=granular:paused"))
-	if got := rulesText(p.Add.Roles[0].Rules); len(p.Add.ClusterRoles) > 0 || got != "granular,granular:image(web),granular:paused,granular:scale apps deploymentsweb" {
+	if got := rulesText(p.Add.Roles[0].Rules); len(p.Add.ClusterRoles) > 0 || got != "get,granular,granular:image(web),granular:paused,granular:scale apps deploymentsweb" {
 		t.Error(got)
 	}
 	e, _ := collect(t, operator, webLog)
@@ -103,11 +103,11 @@ func TestPropose_ResourcesHeld_GrantsWhereTheRuleNamesAll(t *testing.T) {
 	held := func(o *Options) { o.Resources = HeldReach }
 	log := line("apps/deployments", "", "team", "web", "granular:ownerReferences") + line("/events", "", "team", "e", "granular:occurrences") + line("apps/deployments", "status", "team", "web", "granular:status")
 	for name, c := range map[string]struct{ rules, want string }{
-		"all":           {`{apiGroups: ["*"], resources: ["*"], verbs: [patch]}`, "granular,granular:occurrences,granular:ownerReferences,granular:status * *"},
-		"one by name":   {`{apiGroups: ["*"], resources: ["*"], verbs: [patch]}, {apiGroups: [""], resources: [events], verbs: [patch]}`, "granular,granular:occurrences  events; granular,granular:ownerReferences,granular:status * *"},
-		"all of a name": {`{apiGroups: ["*"], resources: ["*"], verbs: [patch]}, {apiGroups: ["*"], resources: [events], verbs: [patch]}`, "granular,granular:ownerReferences,granular:status * *; granular,granular:occurrences * events"},
-		"of a group":    {`{apiGroups: ["apps"], resources: ["*"], verbs: [patch]}, {apiGroups: ["*"], resources: [events], verbs: [patch]}`, "granular,granular:occurrences * events; granular,granular:ownerReferences,granular:status apps *"},
-		"subresources":  {`{apiGroups: ["apps"], resources: ["*/status", deployments], verbs: [patch]}, {apiGroups: [""], resources: [events], verbs: [patch]}`, "granular,granular:occurrences  events; granular,granular:status apps */status; granular,granular:ownerReferences apps deployments"},
+		"all":           {`{apiGroups: ["*"], resources: ["*"], verbs: [patch]}`, "get,granular,granular:occurrences,granular:ownerReferences,granular:status * *"},
+		"one by name":   {`{apiGroups: ["*"], resources: ["*"], verbs: [patch]}, {apiGroups: [""], resources: [events], verbs: [patch]}`, "get,granular,granular:occurrences  events; get,granular,granular:ownerReferences,granular:status * *"},
+		"all of a name": {`{apiGroups: ["*"], resources: ["*"], verbs: [patch]}, {apiGroups: ["*"], resources: [events], verbs: [patch]}`, "get,granular,granular:ownerReferences,granular:status * *; get,granular,granular:occurrences * events"},
+		"of a group":    {`{apiGroups: ["apps"], resources: ["*"], verbs: [patch]}, {apiGroups: ["*"], resources: [events], verbs: [patch]}`, "get,granular,granular:occurrences * events; get,granular,granular:ownerReferences,granular:status apps *"},
+		"subresources":  {`{apiGroups: ["apps"], resources: ["*/status", deployments], verbs: [patch]}, {apiGroups: [""], resources: [events], verbs: [patch]}`, "get,granular,granular:occurrences  events; get,granular,granular:status apps */status; get,granular,granular:ownerReferences apps deployments"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			p := propose(t, operator, grants(t, bound(c.rules, "")), log, held)

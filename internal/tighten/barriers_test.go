@@ -233,19 +233,20 @@ func TestA1_ProveFindsObjectsThatTheSubjectMayCreate(t *testing.T) {
 	}
 }
 
-// A1: the marker lets a PATCH in, and the answer to a patch of nothing is the object.
-func TestA1_ProveFindsObjectsThatTheSubjectMayRead(t *testing.T) {
+// The proposal has get, without which the marker lets nobody in to update or patch.
+func TestA7_ProveFindsObjectsThatTheSubjectMayRead(t *testing.T) {
 	status := line("apps/deployments", "status", "team", "web", "granular:condition(A)")
 	for name, c := range map[string]struct{ rule, log, want string }{
-		"update only":             {`{apiGroups: [apps], resources: [deployments], verbs: [update]}`, webLog, "may also read deployments.apps"},
-		"patch":                   {`{apiGroups: [apps], resources: [deployments], verbs: [patch]}`, webLog, ""},
-		"update and get":          {`{apiGroups: [apps], resources: [deployments], verbs: [get, update]}`, webLog, ""},
-		"update and list":         {`{apiGroups: [apps], resources: [deployments], verbs: [list, update]}`, webLog, ""},
-		"get of a name":           {`{apiGroups: [apps], resources: [deployments], verbs: [update]}, {apiGroups: [apps], resources: [deployments], resourceNames: [web], verbs: [get]}`, webLog, "read deployments.apps"},
-		"names":                   {`{apiGroups: [apps], resources: [deployments], resourceNames: [web], verbs: [get, update]}`, webLog, ""},
-		"a subresource":           {`{apiGroups: [apps], resources: [deployments/status], verbs: [update]}`, status, "read deployments/status.apps"},
-		"get of the whole object": {`{apiGroups: [apps], resources: [deployments/status], verbs: [update]}, {apiGroups: [apps], resources: [deployments], verbs: [get]}`, status, ""},
-		"the marker is held":      {`{apiGroups: [apps], resources: [deployments], verbs: [update, granular]}`, webLog, ""},
+		"update only":                 {`{apiGroups: [apps], resources: [deployments], verbs: [update]}`, webLog, "may also read deployments.apps"},
+		"patch":                       {`{apiGroups: [apps], resources: [deployments], verbs: [patch]}`, webLog, ""},
+		"update and get":              {`{apiGroups: [apps], resources: [deployments], verbs: [get, update]}`, webLog, ""},
+		"update and list":             {`{apiGroups: [apps], resources: [deployments], verbs: [list, update]}`, webLog, ""},
+		"get of a name":               {`{apiGroups: [apps], resources: [deployments], verbs: [update]}, {apiGroups: [apps], resources: [deployments], resourceNames: [web], verbs: [get]}`, webLog, "read deployments.apps"},
+		"names":                       {`{apiGroups: [apps], resources: [deployments], resourceNames: [web], verbs: [get, update]}`, webLog, ""},
+		"a subresource":               {`{apiGroups: [apps], resources: [deployments/status], verbs: [update]}`, status, "read deployments/status.apps"},
+		"get of the whole object":     {`{apiGroups: [apps], resources: [deployments/status], verbs: [update]}, {apiGroups: [apps], resources: [deployments], verbs: [get]}`, status, ""},
+		"the marker is held":          {`{apiGroups: [apps], resources: [deployments], verbs: [update, granular]}`, webLog, "may also read deployments.apps"},
+		"the marker is held with get": {`{apiGroups: [apps], resources: [deployments], verbs: [update, granular, get]}`, webLog, ""},
 	} {
 		t.Run(name, func(t *testing.T) {
 			objects := grants(t, bound(c.rule, ""))

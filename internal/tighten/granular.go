@@ -295,6 +295,8 @@ func (g *granting) rules() map[string][]rbacv1.PolicyRule {
 		if own[0] != verbs.Marker {
 			own = slices.Insert(own, 0, verbs.Marker)
 		}
+		// Without get the marker lets nobody in to update or patch (A7).
+		own = slices.Insert(own, 0, getVerb)
 		b := body{at.scope, at.resource.Group, at.names, strings.Join(own, "\x00")}
 		resources[b] = append(resources[b], at.resource.Name)
 	}

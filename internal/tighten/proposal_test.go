@@ -168,13 +168,13 @@ func TestPropose_ScopeAndNames(t *testing.T) {
 		want       string
 		missing    int
 	}{
-		{"held", cluster, nil, "/: granular,granular:scale apps deployments; granular,granular:condition(Ready) apps deployments/status", 0},
-		{"namespaces seen", cluster, []func(*Options){seen}, "other: granular,granular:scale apps deployments | team: granular,granular:scale apps deployments; granular,granular:condition(Ready) apps deployments/status", 0},
-		{"names seen", cluster, []func(*Options){names}, "/: granular,granular:scale apps deploymentsdb,web; granular,granular:condition(Ready) apps deployments/statusweb", 0},
-		{"both", cluster, []func(*Options){seen, names}, "other: granular,granular:scale apps deploymentsdb | team: granular,granular:scale apps deploymentsweb; granular,granular:condition(Ready) apps deployments/statusweb", 0},
+		{"held", cluster, nil, "/: get,granular,granular:scale apps deployments; get,granular,granular:condition(Ready) apps deployments/status", 0},
+		{"namespaces seen", cluster, []func(*Options){seen}, "other: get,granular,granular:scale apps deployments | team: get,granular,granular:scale apps deployments; get,granular,granular:condition(Ready) apps deployments/status", 0},
+		{"names seen", cluster, []func(*Options){names}, "/: get,granular,granular:scale apps deploymentsdb,web; get,granular,granular:condition(Ready) apps deployments/statusweb", 0},
+		{"both", cluster, []func(*Options){seen, names}, "other: get,granular,granular:scale apps deploymentsdb | team: get,granular,granular:scale apps deploymentsweb; get,granular,granular:condition(Ready) apps deployments/statusweb", 0},
 		// In namespace other, and on the status, nothing covers the writes.
-		{"a role of a namespace", inTeam, nil, "team: granular,granular:scale apps deploymentsapi,web", 4},
-		{"a role of a namespace, names seen", inTeam, []func(*Options){names}, "team: granular,granular:scale apps deploymentsweb", 4},
+		{"a role of a namespace", inTeam, nil, "team: get,granular,granular:scale apps deploymentsapi,web", 4},
+		{"a role of a namespace, names seen", inTeam, []func(*Options){names}, "team: get,granular,granular:scale apps deploymentsweb", 4},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			p := propose(t, operator, grants(t, c.yaml), log, c.change...)
@@ -304,11 +304,11 @@ func TestPropose_AgainAfterTheFirstStepIsTheSame(t *testing.T) {
 func TestPropose_LeavesOutWhatAnotherVerbCovers(t *testing.T) {
 	objects := grants(t, bound(deployments, ""))
 	p := propose(t, operator, objects, line("apps/deployments", "", "team", "web", "granular:image,granular:image(web),granular:scale"))
-	if got := rulesText(p.Add.ClusterRoles[0].Rules); got != "granular,granular:image,granular:scale apps deployments" {
+	if got := rulesText(p.Add.ClusterRoles[0].Rules); got != "get,granular,granular:image,granular:scale apps deployments" {
 		t.Error(got)
 	}
 	p = propose(t, operator, objects, line("apps/deployments", "", "team", "web", "granular:*,granular:image(web)"))
-	if got := rulesText(p.Add.ClusterRoles[0].Rules); got != "granular,granular:* apps deployments" {
+	if got := rulesText(p.Add.ClusterRoles[0].Rules); got != "get,granular,granular:* apps deployments" {
 		t.Error(got)
 	}
 }

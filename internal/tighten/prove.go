@@ -18,7 +18,8 @@ type Proof struct {
 	New []string
 	// Create are resources of which the subject may create objects because of the marker, without holding create.
 	Create []string
-	// Read are resources that the subject may read because of the marker, by the answer to a patch, without holding patch or a verb to read.
+	// Read are resources that the subject may read because the marker needs get, without holding patch, whose answer is the object, or a verb to
+	// read.
 	Read []string
 }
 
@@ -97,6 +98,9 @@ type holding struct {
 // prove adds what a rule of a binding adds.
 func (h *holding) prove(out *Proof, b boundRole, rule *rbacv1.PolicyRule) {
 	for _, single := range validation.BreakdownRule(*rule) {
+		if single.Verbs[0] == getVerb && slices.Contains(rule.Verbs, verbs.Marker) {
+			continue // reads looks at it.
+		}
 		if ok, passed := h.covers(single); !ok {
 			out.New = append(out.New, fmt.Sprintf("%s: %s%s", b.role, describe(&single, b.binding.Namespace), passes(passed)))
 		}
@@ -183,16 +187,16 @@ func (h *holding) covered(rule *rbacv1.PolicyRule, verb string) bool {
 	return ok
 }
 
-// reads reports whether a rule about one resource lets its holder read objects, and what is held does not. The marker lets a PATCH in, and
-// the answer to a patch that changes nothing is the object. An object also shows what its subresources show.
+// reads reports whether a rule about one resource, which has get beside the marker, lets its holder read objects, and what is held does not. The
+// answer to a patch that changes nothing is the object. An object also shows what its subresources show.
 func (h *holding) reads(rule *rbacv1.PolicyRule) bool {
-	if !slices.Contains(rule.Verbs, verbs.Marker) || h.covered(rule, verbs.Marker) {
+	if !slices.Contains(rule.Verbs, getVerb) {
 		return false
 	}
 	whole := *rule
 	main, _, _ := strings.Cut(rule.Resources[0], "/")
 	whole.Resources = []string{main}
-	return !slices.ContainsFunc([]string{patchVerb, "get", "list", "watch"}, func(verb string) bool {
+	return !slices.ContainsFunc([]string{patchVerb, getVerb, "list", "watch"}, func(verb string) bool {
 		return h.covered(rule, verb) || h.covered(&whole, verb)
 	})
 }

@@ -13,6 +13,7 @@ const (
 	updateVerb = "update"
 	patchVerb  = "patch"
 	createVerb = "create"
+	getVerb    = "get"
 	// anyFinalizers is the virtual resource of blockOwnerDeletion in any resource of a group. It is never written.
 	anyFinalizers    = "*/finalizers"
 	finalizersSuffix = "/finalizers"

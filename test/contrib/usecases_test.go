@@ -257,7 +257,7 @@ func (c *plane) prepare(t *testing.T, u *useCase, o *object) {
 	must(t, err)
 	meta := metav1.ObjectMeta{Name: u.User, Namespace: "default"}
 	_, err = client.RbacV1().Roles("default").Create(t.Context(), &rbacv1.Role{ObjectMeta: meta, Rules: []rbacv1.PolicyRule{
-		{APIGroups: []string{o.Group}, Resources: []string{o.Resource}, Verbs: u.Verbs},
+		{APIGroups: []string{o.Group}, Resources: []string{o.Resource}, Verbs: append(slices.Clone(u.Verbs), "get")},
 	}}, metav1.CreateOptions{})
 	must(t, err)
 	_, err = client.RbacV1().RoleBindings("default").Create(t.Context(), &rbacv1.RoleBinding{

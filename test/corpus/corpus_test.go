@@ -55,6 +55,7 @@ var provenElsewhere = map[string]string{
 	"A2":  "../e2e",
 	"A3":  "../e2e",
 	"A6":  "../e2e",
+	"A7":  "../e2e",
 	"W1":  "../e2e",
 	"W2":  "../e2e",
 	"W3":  "../e2e",
@@ -117,7 +118,7 @@ func allRules() []string {
 	for _, group := range []struct {
 		letter string
 		count  int
-	}{{"C", 6}, {"D", 13}, {"P", 8}, {"W", 3}, {"A", 6}} {
+	}{{"C", 6}, {"D", 13}, {"P", 8}, {"W", 3}, {"A", 7}} {
 		for i := 1; i <= group.count; i++ {
 			if rule := fmt.Sprintf("%s%d", group.letter, i); rule != "A5" {
 				out = append(out, rule)

@@ -8,9 +8,12 @@ import (
 	rbacv1 "k8s.io/api/rbac/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"sigs.k8s.io/yaml"
+
+	"github.com/fieldperm/fieldperm/verbs"
 )
 
-// PolicyRules returns the user's grants as rules of RBAC.
+// PolicyRules returns the user's grants as rules of RBAC. Who may write a part of an object may read it: without get nobody is let in to update
+// or patch (A7), and no scenario is about that.
 func (s *Scenario) PolicyRules(user string) []rbacv1.PolicyRule {
 	var out []rbacv1.PolicyRule
 	for _, grant := range s.Users[user].May {
@@ -20,6 +23,9 @@ func (s *Scenario) PolicyRules(user string) []rbacv1.PolicyRule {
 		}
 		if len(grant.Resources) == 0 {
 			rule.Resources = []string{s.Resource.Resource}
+		}
+		if slices.Contains(rule.Verbs, verbs.Marker) {
+			rule.Verbs = append(slices.Clone(rule.Verbs), "get")
 		}
 		out = append(out, rule)
 	}

@@ -36,8 +36,8 @@ authorizers:
     connectionInfo: {type: KubeConfigFile, kubeConfigFile: %q}
     matchConditions:
     - expression: has(request.resourceAttributes) && request.resourceAttributes.namespace == 'freeze'
-    # Replicas are no change of what runs. The marker is no field.
-    - expression: "!(request.resourceAttributes.verb in ['create', 'update', 'patch', 'granular', 'granular:scale'])"
+    # Replicas are no change of what runs. The marker is no field, and get no write.
+    - expression: "!(request.resourceAttributes.verb in ['get', 'create', 'update', 'patch', 'granular', 'granular:scale'])"
 - type: RBAC
   name: rbac
 - type: Webhook

@@ -45,7 +45,7 @@ func TestA2_NoOpinion(t *testing.T) {
 	s := start(t)
 	grant(t, s, "everywhere", rule("*", []string{"*"}, "granular"))
 	for _, q := range []question{
-		{"get", "apps", "deployments"}, {"list", "", "secrets"}, {"delete", "apps", "deployments"}, {"deletecollection", "", "pods"},
+		{"watch", "apps", "deployments"}, {"list", "", "secrets"}, {"delete", "apps", "deployments"}, {"deletecollection", "", "pods"},
 		{"*", "apps", "deployments"}, {"bind", "rbac.authorization.k8s.io", "clusterroles"}, {"escalate", "rbac.authorization.k8s.io", "clusterroles"},
 		{"impersonate", "", "users"}, {"approve", "certificates.k8s.io", "signers"}, {"use", "policy", "podsecuritypolicies"},
 		{"create", "", "pods/binding"}, {"create", "", "pods/eviction"}, {"create", "", "pods/exec"}, {"create", "", "pods/portforward"},

@@ -99,6 +99,9 @@ authorizers:
 	}})
 	grant(t, s, "granular", rule("", []string{"configmaps"}, "granular", "granular:*"))
 	grant(t, s, "confused", rule("", []string{"configmaps"}, "granular"))
+	for _, user := range []string{"same", "posts", "applies"} {
+		grant(t, s, user, rule("", []string{"configmaps"}, "get"))
+	}
 
 	const maps = "/api/v1/namespaces/default/configmaps"
 	object := func(kind, name, team string) string {

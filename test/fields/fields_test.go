@@ -195,6 +195,7 @@ func (r *run) grant(t *testing.T) {
 		meta := metav1.ObjectMeta{Name: fmt.Sprintf("fields-%d", i)}
 		rules := []rbacv1.PolicyRule{{APIGroups: []string{"*"}, Resources: []string{"*"}, Verbs: []string{groups[group]}}}
 		if group == markerGroup {
+			rules[0].Verbs = append(rules[0].Verbs, "get")
 			rules = append(rules, furtherChecks...)
 		}
 		room <- struct{}{}

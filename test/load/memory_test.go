@@ -103,7 +103,7 @@ apiVersion: rbac.authorization.k8s.io/v1
 kind: Role
 metadata: {name: labeller, namespace: large}
 rules:
-- {apiGroups: [""], resources: [configmaps], verbs: [granular, "granular:label(team)"]}
+- {apiGroups: [""], resources: [configmaps], verbs: [get, granular, "granular:label(team)"]}
 ---
 apiVersion: rbac.authorization.k8s.io/v1
 kind: RoleBinding

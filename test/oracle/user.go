@@ -94,7 +94,12 @@ func (u *User) publish(ctx context.Context, client kubernetes.Interface) error {
 		if rule := same[key]; rule != nil {
 			rule.Resources = append(rule.Resources, p.Name())
 		} else if len(held) > 0 {
-			same[key] = &rbacv1.PolicyRule{APIGroups: []string{p.Group}, Resources: []string{p.Name()}, Verbs: held}
+			rule = &rbacv1.PolicyRule{APIGroups: []string{p.Group}, Resources: []string{p.Name()}, Verbs: held}
+			if slices.Contains(held, verbs.Marker) {
+				// Without get nobody is let in to update or patch (A7). Nothing is judged about that.
+				rule.Verbs = append(slices.Clone(held), "get")
+			}
+			same[key] = rule
 		}
 	}
 	for _, key := range slices.Sorted(maps.Keys(same)) {

@@ -63,7 +63,7 @@ func variants() []*variant {
 		{name: "granular", plane: asking, verbs: granular, image: http.StatusForbidden, causes: requests{granular: 1}},
 		{
 			name: "granular-cold", plane: asking, verbs: granular, image: http.StatusForbidden, cold: true,
-			causes: requests{authorize: 1, granular: 1, checks: 6},
+			causes: requests{authorize: 1, granular: 1, checks: 7},
 		},
 		{name: "in-process", plane: inProcess, verbs: granular, image: http.StatusForbidden, causes: requests{granular: 1}},
 		{

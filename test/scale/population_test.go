@@ -53,7 +53,7 @@ kind: ClusterRole
 metadata: {name: scale-operator}
 rules:
 - {apiGroups: ["*"], resources: [machines0], verbs: [get, granular, "granular:example.com/size"]}
-- {apiGroups: [apps], resources: [deployments/status], verbs: [granular, "granular:condition(Available)", "granular:conditions", "granular:status"]}
+- {apiGroups: [apps], resources: [deployments/status], verbs: [get, granular, "granular:condition(Available)", "granular:conditions", "granular:status"]}
 - {apiGroups: [coordination.k8s.io], resources: [leases], verbs: [get, update, patch]}
 ---
 apiVersion: rbac.authorization.k8s.io/v1

@@ -22,7 +22,7 @@ const (
 	// awaitTimeout limits the waiting for changes that a server learns by a watch.
 	awaitTimeout = 30 * time.Second
 	pollInterval = 20 * time.Millisecond
-	// probeUser holds only the marker, and the verbs that the probes grant.
+	// probeUser holds only the marker, get, and the verbs that the probes grant.
 	probeUser = "probe"
 )
 
@@ -44,7 +44,7 @@ func (s *Stack) AwaitGrants(ctx context.Context) error {
 	_, err2 := rbac.RoleBindings("default").Create(ctx, &rbacv1.RoleBinding{ObjectMeta: meta, Subjects: subjects, RoleRef: rbacv1.RoleRef{APIGroup: rbacv1.GroupName, Kind: "Role", Name: name}}, options)
 	_, err3 := rbac.ClusterRoles().Create(ctx, &rbacv1.ClusterRole{ObjectMeta: meta, Rules: []rbacv1.PolicyRule{
 		{Verbs: []string{everywhere}, APIGroups: []string{""}, Resources: []string{"configmaps"}},
-		{Verbs: []string{"granular"}, APIGroups: []string{"*"}, Resources: []string{"*"}},
+		{Verbs: []string{"get", "granular"}, APIGroups: []string{"*"}, Resources: []string{"*"}},
 	}}, options)
 	_, err4 := rbac.ClusterRoleBindings().Create(ctx, &rbacv1.ClusterRoleBinding{ObjectMeta: meta, Subjects: subjects, RoleRef: rbacv1.RoleRef{APIGroup: rbacv1.GroupName, Kind: "ClusterRole", Name: name}}, options)
 	if err := errors.Join(err1, err2, err3, err4); err != nil {

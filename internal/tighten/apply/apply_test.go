@@ -135,7 +135,7 @@ func TestApply_AddsLaterVerbsAndObservesAgain(t *testing.T) {
 	}
 	role, err := s.rbac.RbacV1().ClusterRoles().Get(t.Context(), s.propose().Add.ClusterRoles[0].Name, metav1.GetOptions{})
 	must(t, err)
-	if got := fmt.Sprint(role.Rules[0].Verbs); got != "[granular granular:label(a) granular:scale]" {
+	if got := fmt.Sprint(role.Rules[0].Verbs); got != "[get granular granular:label(a) granular:scale]" {
 		t.Errorf("verbs are %s", got)
 	}
 	var blocked *BlockedError
