@@ -210,7 +210,7 @@ func TestServe_ReadyOnceSchemasAndDiscoveryAreThere(t *testing.T) {
 	if code, text := r.post(t, client, "/authorize", updating); code != http.StatusOK || strings.Contains(text, `"allowed":true`) {
 		t.Errorf("before discovery: %d %s", code, text)
 	}
-	r.api.set(func() { r.api.down, r.api.holds = false, []string{"granular", "granular:scale"} })
+	r.api.set(func() { r.api.down, r.api.holds = false, []string{"get", "granular", "granular:scale"} })
 	eventually(t, "ready", func() bool { code, _ := r.get(t, client, "/readyz"); return code == http.StatusOK })
 	if code, text := r.post(t, client, "/authorize", updating); code != http.StatusOK || !strings.Contains(text, `"allowed":true`) || !strings.Contains(text, `"reason":"granular:`) {
 		t.Errorf("A1: %d %s", code, text)
