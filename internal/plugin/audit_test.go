@@ -28,7 +28,7 @@ func scanned(t *testing.T) *audit.Scan {
 	}
 	s := &audit.Scan{Known: audit.NewKnown(compiled, &documents), Many: audit.DefaultMany, Report: func(audit.Finding) {}}
 	nothing := func(context.Context, func(*audit.Binding) error) error { return nil }
-	role := &audit.Role{Ref: audit.Ref{Kind: "ClusterRole", Name: "a"}, Rules: []rbacv1.PolicyRule{{APIGroups: []string{"apps"}, Resources: []string{"deployments"}, Verbs: []string{"granular", "granular:labels"}}}}
+	role := &audit.Role{Ref: audit.Ref{Kind: "ClusterRole", Name: "a"}, Rules: []rbacv1.PolicyRule{{APIGroups: []string{"apps"}, Resources: []string{"deployments"}, Verbs: []string{"get", "granular", "granular:labels"}}}}
 	binding := &audit.Binding{Ref: audit.Ref{Kind: "ClusterRoleBinding", Name: "a"}, Role: role.Ref, Subjects: []rbacv1.Subject{{Kind: "User", Name: "jane"}, {Kind: "User", Name: "joe"}}}
 	_, err = s.Run(t.Context(), audit.Source{
 		ClusterRoles: func(_ context.Context, visit func(*audit.Role) error) error { return visit(role) }, Roles: func(context.Context, func(*audit.Role) error) error { return nil },

@@ -214,7 +214,7 @@ func TestLive_StatusColumnsShowTheConditions(t *testing.T) {
 	apply(t, s, "apiVersion: fieldperm.dev/v1alpha1\nkind: UncoveredPermissionSet\nmetadata: {name: live}\nspec: {uncoveredPermissions: ['granular:annotation(live.example.com)', 'granular:example.com/toCome'], resources: [{apiGroups: [''], resources: [namespaces]}, {apiGroups: [tocome.example.com], resources: [comings]}]}\n")
 
 	out := row(t, s, "permissionschemas", "plain", "ConfigMap", "True", "True")
-	if header := strings.Join(strings.Fields(strings.Split(out, "\n")[0]), " "); header != "NAME GROUP KIND COMPILED ENFORCED AGE MESSAGE" {
+	if header := strings.Join(strings.Fields(strings.Split(out, "\n")[0]), " "); header != "NAME GROUP KIND FRAGMENT COMPILED ENFORCED AGE MESSAGE" {
 		t.Errorf("header %q", header)
 	}
 	row(t, s, "permissionschemas", "barrier", "apps", "Deployment", "True", "True")
