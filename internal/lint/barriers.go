@@ -28,6 +28,9 @@ func (l *linter) barriers() {
 				continue
 			}
 			at := resource{u.group, l.resourceOf(u)}
+			if u.kind == "" {
+				at = resource{"*", "*"} // A fragment is in many kinds.
+			}
 			if held(rules, []resource{at}, verb) {
 				continue
 			}

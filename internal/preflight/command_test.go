@@ -48,6 +48,14 @@ spec:
         properties:
           size: {type: integer, x-kubernetes-permission-verb: size, x-kubernetes-permission-excluded: true}
 `
+	fragment = `apiVersion: fieldperm.dev/v1alpha1
+kind: PermissionSchema
+metadata: {name: priority}
+spec:
+  fragment: podSpec
+  permissions:
+  - {path: .priority, verb: priority, excluded: true}
+`
 	kubeconfig = `apiVersion: v1
 kind: Config
 clusters: [{name: c, cluster: {server: https://127.0.0.1:1}}]
@@ -60,7 +68,7 @@ func files(t *testing.T) string {
 	t.Helper()
 	dir := t.TempDir()
 	for name, text := range map[string]string{
-		"chain": chain, "issuers": issuers, "mice.yaml": mice, "kubeconfig": kubeconfig,
+		"chain": chain, "issuers": issuers, "mice.yaml": mice, "fragment.yaml": fragment, "kubeconfig": kubeconfig,
 		"bad-chain":   strings.ReplaceAll(strings.Replace(chain, "rbac}", "roles}", 1), "3s", "31s"),
 		"bad-issuers": strings.Replace(issuers, "https:", "http:", 1),
 		"bad.yaml":    strings.Replace(mice, "verb: size", "verb: Si-ze", 1),
@@ -178,5 +186,13 @@ func TestProbe(t *testing.T) {
 	args[2] = "--kubeconfig=$DIR/none"
 	if _, err := run(probes, dir, args...); err == nil || !strings.Contains(err.Error(), "--kubeconfig: ") {
 		t.Errorf("a kubeconfig that does not exist: %v", err)
+	}
+}
+
+// TestCommand_SaysWhereAFragmentIs, and which other fields the API server fills the guarded one from.
+func TestCommand_SaysWhereAFragmentIs(t *testing.T) {
+	got, err := run(Probes{}, files(t), "--permission-schemas=$DIR/fragment.yaml")
+	if want := "fragment.yaml: fragment podSpec, in 13 kinds\n"; err != nil || !strings.Contains(got, want) || !strings.Contains(got, "fills it from .spec.priorityClassName") {
+		t.Errorf("%v, %q", err, got)
 	}
 }

@@ -47,6 +47,9 @@ func (f *flags) permissions(context.Context) (*report, []error) {
 		out.lines = append(out.lines, describe(kind))
 	}
 	for i := range given.Permissions {
+		if d := &given.Permissions[i]; d.Fragment != "" {
+			out.lines = append(out.lines, fmt.Sprintf("%s: fragment %s, in %d kinds", d.Source, d.Fragment, len(compiled.KindsOf(d))))
+		}
 		for _, warning := range admission.SchemaWarnings(&given.Permissions[i]) {
 			out.warnings = append(out.warnings, fmt.Sprintf("%s: %s", given.Permissions[i].Source, warning))
 		}

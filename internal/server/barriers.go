@@ -133,6 +133,11 @@ func (b *barriers) enforced(object *sources.ObjectState) status.Enforcement {
 		return status.Enforcement{Status: metav1.ConditionFalse, Reason: v1alpha1.ReasonNotApplied, Message: why}
 	}
 	out := b.refused(b.of(object))
+	for i := range object.Documents.Permissions {
+		for _, warning := range admission.SchemaWarnings(&object.Documents.Permissions[i]) {
+			out.Message += "; " + warning
+		}
+	}
 	for i := range object.Documents.Uncovered {
 		for _, warning := range admission.SetWarnings(b.schemas.Schema(), &object.Documents.Uncovered[i]) {
 			out.Message += "; " + warning
