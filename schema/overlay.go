@@ -28,7 +28,7 @@ type overlay struct {
 	// included is an entry of an included fragment, or of another document of an administrator, that does not count here. The node still
 	// emits its parameter, which other entries of the document need.
 	included *guard
-	// beside are barriers of entries for this key where an entry of a higher standing for all keys counts. They hold beside it.
+	// beside are barriers of entries that do not count, because one of a higher standing does. They hold beside it.
 	beside []*guard
 	fields map[string]*overlay
 	any    *overlay
@@ -134,11 +134,15 @@ func (o *overlay) lay(document []statement) {
 		at.note(s.guard)
 		switch {
 		case at.guard == nil || s.guard.standing() > at.guard.standing():
-			at.settle(s.guard, at.guard)
-		case s.guard.standing() < at.guard.standing() || at.guard.isLiftedBy(s.guard):
+			at.settle(at.over(s.guard, at.guard), at.guard)
+		case s.guard.standing() < at.guard.standing():
+			at.settle(at.over(at.guard, s.guard), s.guard)
+		case at.guard.isLiftedBy(s.guard):
 			at.settle(at.guard, s.guard)
+		case at.guard.isAgainst(s.guard):
+			at.settle(s.guard.joined(at.guard), at.guard)
 		default:
-			at.settle(s.guard.keeping(at.guard), at.guard)
+			at.settle(s.guard, at.guard)
 		}
 	}
 }
@@ -152,6 +156,19 @@ func (o *overlay) note(g *guard) {
 	if g.bars() {
 		o.barredBy = append(o.barredBy, g.document)
 	}
+}
+
+// over returns the guard that counts over another one, which may be nil. No document lifts the barrier of another: with the same verb it is one of the
+// guard that counts, and with another verb it holds beside it.
+func (o *overlay) over(counts, other *guard) *guard {
+	switch {
+	case other == nil || !other.bars():
+		return counts
+	case !counts.sameVerb(other):
+		o.beside = append(o.beside, other)
+		return counts
+	}
+	return counts.joined(other)
 }
 
 // settle makes the first guard count, and keeps what the other one emits. The other may be nil.
@@ -186,10 +203,9 @@ func (g *guard) isAgainst(other *guard) bool {
 	return g.bars() && g.rank == RankAdministrator && g.standing() == other.standing() && g.document != other.document
 }
 
-// keeping returns the guard of a document that takes the place of another one with the same standing. It is a barrier also under the
-// condition of the other one.
-func (g *guard) keeping(other *guard) *guard {
-	if !other.isAgainst(g) || g.entry.Excluded {
+// joined returns the guard as a barrier under the condition of the other one too.
+func (g *guard) joined(other *guard) *guard {
+	if g.entry.Excluded {
 		return g
 	}
 	out := g.strengthen(other)

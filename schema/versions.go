@@ -46,6 +46,10 @@ func (o *overlay) borrow(loans []loan) {
 			theirs.describe()
 		}
 		at := o.at(s.path)
+		isBeside := func(g *guard) bool { return g.sameVerb(theirs) && g.source == theirs.source }
+		if theirs.bars() && at.guard != nil && theirs.standing() < at.guard.standing() && !at.guard.sameVerb(theirs) && !slices.ContainsFunc(at.beside, isBeside) {
+			at.beside = append(at.beside, theirs.lend(""))
+		}
 		at.guard = at.guard.borrow(theirs)
 		at.note(s.said)
 	}
@@ -174,6 +178,9 @@ func (c *compiler) said(gvk runtimeschema.GroupVersionKind) *overlay {
 func (o *overlay) counting(s statement) *guard {
 	if o = o.reach(s.path); o != nil && (o.guard == s.guard || s.guard.bars() && slices.Contains(o.barredBy, s.guard.document)) {
 		return o.guard
+	}
+	if o != nil && slices.Contains(o.beside, s.guard) {
+		return s.guard
 	}
 	return nil
 }

@@ -15,7 +15,7 @@ func TestC2_AnotherDocumentDoesNotLiftABarrier(t *testing.T) {
 		"an earlier name":    {[]string{plain, permissionSchema("a", "example.com", "Runner", verb), permissionSchema("b", "example.com", "Runner", bars)}, "EXAMPLE.COM/NAME"},
 		"another barrier":    {[]string{plain, permissionSchema("a", "example.com", "Runner", bars), permissionSchema("b", "example.com", "Runner", "{path: .spec.name, verb: other, excluded: true}")}, "OTHER"},
 		"a conditional one":  {[]string{plain, permissionSchema("a", "example.com", "Runner", bars), permissionSchema("b", "example.com", "Runner", "{path: .spec.name, verb: other, excludedWhen: self == 'x'}")}, "EXAMPLE.COM/NAME"},
-		"that of the author": {[]string{runnerWith(plain, `{"path":".spec.name","verb":"example.com/name","excluded":true}`), permissionSchema("a", "example.com", "Runner", verb)}, "example.com/name"},
+		"that of the author": {[]string{runnerWith(plain, `{"path":".spec.name","verb":"example.com/name","excluded":true}`), permissionSchema("a", "example.com", "Runner", verb)}, "EXAMPLE.COM/NAME"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			s, errs := compileFragments(t, c.documents...)
