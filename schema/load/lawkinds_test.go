@@ -217,4 +217,3 @@ func keepItems(objects ...values) {
 		maps.Copy(v, items)
 	}
 }
-

@@ -123,4 +123,3 @@ func (d lawDocument) namesPlacesOf(documents []lawDocument) bool {
 }
 
 func (d lawDocument) any(test func(lawEntry) bool) bool { return slices.ContainsFunc(d.entries, test) }
-
