@@ -36,18 +36,6 @@ type lawPair struct {
 	order order
 }
 
-// in returns values at their places in a template.
-func (p *lawPair) in(k *lawKind, v values) values {
-	out := values{}
-	for place, value := range v {
-		if k.isFree && p.spelled[place] != "" {
-			place = p.spelled[place]
-		}
-		out[k.in(place)] = value
-	}
-	return out
-}
-
 // lawCase is what one round draws.
 type lawCase struct {
 	scope

@@ -217,30 +217,3 @@ func keepItems(objects ...values) {
 		maps.Copy(v, items)
 	}
 }
-
-// asPod returns the Pod that an API server makes from a template: it writes some fields because of others.
-func (v values) asPod() values {
-	out := maps.Clone(v)
-	for place, value := range v {
-		name, isAppArmor := strings.CutPrefix(place, "metadata|annotations|"+appArmorPrefix)
-		requested := strings.Replace(place, "|limits|", "|requests|", 1)
-		switch {
-		case place == "spec|nodeName":
-			out["metadata|labels|topology.kubernetes.io/zone"] = value
-		case place == "spec|serviceAccountName":
-			out["spec|serviceAccount"] = value
-			out["spec|imagePullSecrets|#"+value.(string)+"|name"] = value
-		case place == "spec|priorityClassName":
-			out["spec|priority"] = int(value.(string)[0])
-		case isAppArmor:
-			for _, list := range []string{"containers", "initContainers"} {
-				if item := "spec|" + list + "|#" + name; v[item+"|name"] != nil {
-					out[item+"|securityContext|appArmorProfile|type"] = value
-				}
-			}
-		case requested != place && v[requested] == nil:
-			out[requested] = value
-		}
-	}
-	return out
-}

@@ -123,11 +123,3 @@ func (d lawDocument) namesPlacesOf(documents []lawDocument) bool {
 }
 
 func (d lawDocument) any(test func(lawEntry) bool) bool { return slices.ContainsFunc(d.entries, test) }
-
-// barsAboveApart is an exclusion. On Pods, the verb of an annotation that stands apart is the only one that passes a barrier above it (C7). In templates
-// it is not, if the barrier is on all annotations or the template has an entry for the annotation, and the verb of the barrier passes.
-func (d lawDocument) barsAboveApart() bool {
-	return d.kind == lawPod && d.any(func(e lawEntry) bool {
-		return e.more != "" && slices.Contains([]string{".metadata", ".metadata.annotations", ".metadata.annotations[*]"}, e.path)
-	})
-}

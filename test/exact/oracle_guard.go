@@ -77,13 +77,6 @@ func (o *oracle) guardedAt(above, p place) {
 	}
 }
 
-func membersOf(v *value) []member {
-	if !v.is(object) {
-		return nil
-	}
-	return v.members
-}
-
 func itemsOf(v *value) []*value {
 	if !v.is(list) {
 		return nil

@@ -71,7 +71,9 @@ func Rows() []Row {
 		{
 			Name:   "an int-or-string that is neither",
 			Reason: "conditions at scalars: an int-or-string of a definition is one. The API server accepts nothing else there",
-			Is:     func(d Difference) bool { return d.Err != nil && strings.Contains(d.Err.Error(), "does not fit the schema") },
+			Is: func(d Difference) bool {
+				return d.Err != nil && strings.Contains(d.Err.Error(), "does not fit the schema")
+			},
 		},
 	}
 }
