@@ -24,14 +24,17 @@ const maxTaken = 3
 func (r *SchemaReviewer) replaced(added schema.Documents, before, after *schema.Schema) []error {
 	var out []error
 	for i := range added.Permissions {
-		kind := runtimeschema.GroupKind{Group: added.Permissions[i].Group, Kind: added.Permissions[i].Kind}
-		taken := schema.TakenFrom(kind, before, after)
-		for _, t := range taken[:min(len(taken), maxTaken)] {
-			if text := r.held(kind, t); text != "" {
-				out = append(out, warning(fmt.Sprintf("%s writes %s no more: %s", t, t.Path, text)))
+		named, more := 0, 0
+		for _, kind := range after.KindsOf(&added.Permissions[i]) {
+			for _, t := range schema.TakenFrom(kind, before, after) {
+				if named++; named > maxTaken {
+					more++
+				} else if text := r.held(kind, t); text != "" {
+					out = append(out, warning(fmt.Sprintf("%s writes %s no more: %s", t, t.Path, text)))
+				}
 			}
 		}
-		if more := len(taken) - maxTaken; more > 0 {
+		if more > 0 {
 			out = append(out, warning(fmt.Sprintf("%d more verbs are taken from fields", more)))
 		}
 	}

@@ -20,7 +20,8 @@ import (
 func Compile(docs Documents) (*Schema, []error) {
 	containing := docs.containing()
 	var fragments []PermissionDocument
-	docs.Permissions, fragments = placeFragments(docs.Permissions)
+	var faults []error
+	docs.Permissions, fragments, faults = placeFragments(docs.Permissions)
 	slices.SortStableFunc(docs.Permissions, func(a, b PermissionDocument) int { return int(a.Rank) - int(b.Rank) })
 	c := &compiler{
 		docs: docs, fragments: fragments, statements: make([][]statement, len(docs.Permissions)), matched: make([]int, len(docs.Permissions)),
@@ -34,6 +35,7 @@ func Compile(docs Documents) (*Schema, []error) {
 		bodies: map[through]*Kind{}, failedBodies: map[through]error{},
 		concealing: map[runtimeschema.GroupVersionResource]*Kind{}, replicasUnknown: map[runtimeschema.GroupResource]bool{},
 	}
+	c.report(faults...)
 	owners := c.owners()
 	c.owner, c.versions = owners, map[runtimeschema.GroupKind][]runtimeschema.GroupVersionKind{}
 	for _, gvk := range inOrder(owners) {
@@ -153,7 +155,7 @@ func (c *compiler) topology(s *Schema, t *Topology, owners map[runtimeschema.Gro
 			b.layFragments(c.fragments, len(c.docs.Permissions), c.docs.Traced)
 		}
 		o, sources := c.overlay(gvk)
-		touched[gvk] = append(sources, t.Source)
+		touched[gvk] = append(append(sources, t.Source), c.fragmentsIn(t)...)
 		root, errs := b.kind(t.Kinds[gvk], o)
 		errs = append(errs, c.lacking(b.lacking)...)
 		if len(errs) > 0 {
@@ -167,6 +169,20 @@ func (c *compiler) topology(s *Schema, t *Topology, owners map[runtimeschema.Gro
 		s.kinds[gvk].shown, s.kinds[gvk].reads = t.JSON, t.Reads[gvk]
 		s.kinds[gvk].trace = c.traceOf(gvk)
 	}
+}
+
+// fragmentsIn returns the sources of the documents about fragments that the types of a topology include. A fault of one is one of all its kinds.
+func (c *compiler) fragmentsIn(t *Topology) []string {
+	var out []string
+	for i := range c.fragments {
+		for _, contains := range t.TypeContains {
+			if slices.ContainsFunc(contains, func(f Contained) bool { return f.Name == c.fragments[i].Fragment }) {
+				out = append(out, c.fragments[i].Source)
+				break
+			}
+		}
+	}
+	return out
 }
 
 // inOrder returns kinds sorted by group, version and kind, so that a compile is deterministic.

@@ -7,6 +7,8 @@ import (
 	"strings"
 
 	runtimeschema "k8s.io/apimachinery/pkg/runtime/schema"
+
+	"github.com/fieldperm/fieldperm/api/v1alpha1"
 )
 
 // Fragment is a fragment of the catalogue that a document includes, and the path of the field at which it does so. The zero Fragment is
@@ -20,8 +22,8 @@ type Contained struct {
 }
 
 // placeFragments replaces each document about a fragment by one for each document that contains it, so that what it says holds in each of their kinds.
-// It also returns the documents about fragments.
-func placeFragments(docs []PermissionDocument) (placed, about []PermissionDocument) {
+// It also returns the documents about fragments, and the faults of documents that include them at too many fields.
+func placeFragments(docs []PermissionDocument) (placed, about []PermissionDocument, faults []error) {
 	for _, d := range docs {
 		if d.Fragment == "" {
 			placed = append(placed, d)
@@ -34,17 +36,38 @@ func placeFragments(docs []PermissionDocument) (placed, about []PermissionDocume
 		for j := range kinds {
 			k := &kinds[j]
 			one := about[i]
-			if one.Entries = one.within(k.Contains); len(one.Entries) > 0 {
+			one.Entries = one.within(k.Contains)
+			switch {
+			case len(one.Entries) > v1alpha1.MaxExpandedPermissions:
+				faults = append(faults, &Error{Source: k.Source, Message: fmt.Sprintf("includes fragment %q at so many fields that a document about it has more than %d entries: include it at fewer fields", one.Fragment, v1alpha1.MaxExpandedPermissions)})
+			case len(one.Entries) > 0:
 				one.Group, one.Kind, one.Versions = k.Group, k.Kind, k.Versions
 				placed = append(placed, one)
 			}
 		}
 	}
-	return placed, about
+	return placed, about, faults
 }
+
+// KindsWith returns the kinds that contain a fragment, sorted. If nothing contains it, so that its name is wrong, it returns those that contain any.
+func (d *Documents) KindsWith(fragment string) []runtimeschema.GroupKind {
+	containing := d.containing()
+	if kinds := containing[fragment]; len(kinds) > 0 {
+		return kinds
+	}
+	var out []runtimeschema.GroupKind
+	for _, kinds := range containing {
+		out = append(out, kinds...)
+	}
+	slices.SortFunc(out, compareKinds)
+	return slices.Compact(out)
+}
+
+func compareKinds(a, b runtimeschema.GroupKind) int { return strings.Compare(a.String(), b.String()) }
 
 // containing returns the kinds that contain each fragment.
 func (d *Documents) containing() map[string][]runtimeschema.GroupKind {
+	containers := slices.DeleteFunc(slices.Clone(d.Permissions), func(p PermissionDocument) bool { return len(p.Contains) == 0 })
 	found := map[string]map[runtimeschema.GroupKind]bool{}
 	add := func(contains []Contained, kind runtimeschema.GroupKind) {
 		for _, f := range contains {
@@ -60,29 +83,38 @@ func (d *Documents) containing() map[string][]runtimeschema.GroupKind {
 			for _, contains := range t.TypeContains {
 				add(contains, gvk.GroupKind())
 			}
-			for j := range d.Permissions {
-				if d.Permissions[j].matches(gvk) {
-					add(d.Permissions[j].Contains, gvk.GroupKind())
+			for j := range containers {
+				if containers[j].matches(gvk) {
+					add(containers[j].Contains, gvk.GroupKind())
 				}
 			}
 		}
 	}
 	out := map[string][]runtimeschema.GroupKind{}
 	for name, kinds := range found {
-		out[name] = slices.SortedFunc(maps.Keys(kinds), func(a, b runtimeschema.GroupKind) int { return strings.Compare(a.String(), b.String()) })
+		out[name] = slices.SortedFunc(maps.Keys(kinds), compareKinds)
 	}
 	return out
 }
 
-// within returns the entries of a document about a fragment, at each place of the fragment.
+// within returns the entries of a document about a fragment, at each place of the fragment. Where a list has no keys, their verbs have no parameter.
 func (d *PermissionDocument) within(contains []Contained) []Entry {
-	var out []Entry
+	isPart := map[string]bool{}
+	var places []string
 	for _, f := range contains {
 		if f.Name != d.Fragment {
 			continue
 		}
+		was, known := isPart[f.At]
+		if !known {
+			places = append(places, f.At)
+		}
+		isPart[f.At] = f.IsPart && (was || !known)
+	}
+	var out []Entry
+	for _, at := range places {
 		for _, e := range d.Entries {
-			e.Path, e.Optional = f.At+e.Path, f.IsPart
+			e.Path, e.Optional, e.Bare = at+e.Path, isPart[at], true
 			out = append(out, e)
 		}
 	}

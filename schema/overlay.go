@@ -296,7 +296,11 @@ func merge(outer, inner *overlay, ofKey bool) *overlay {
 		}
 		m.settle(inner.guard, m.guard)
 	default:
-		m.settle(m.guard, inner.guard)
+		counts := m.guard
+		if !ofKey && (inner.guard.standing() < counts.standing() || inner.guard.isAgainst(counts)) {
+			counts = m.over(counts, inner.guard)
+		}
+		m.settle(counts, inner.guard)
 		if inner.holdsBeside(outer) {
 			m.general = slices.Concat(inner.general, []*guard{inner.guard}, outer.general)
 		}

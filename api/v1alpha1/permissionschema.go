@@ -29,6 +29,7 @@ type PermissionSchema struct {
 // PermissionSchemaSpec names the kind or the fragment, and guards its fields.
 //
 // +kubebuilder:validation:XValidation:rule="has(self.fragment) != has(self.kind)",message="name a kind or a fragment"
+// +kubebuilder:validation:XValidation:rule="!has(self.fragment) || self.permissions.all(p, !has(p.include))",message="a fragment is included in a kind, not in another fragment"
 // +kubebuilder:validation:XValidation:rule="!has(self.fragment) || !has(self.group) && !has(self.versions)",message="a fragment is in many kinds: leave out group and versions"
 type PermissionSchemaSpec struct {
 	// group of the kind; the core group if it is left out.

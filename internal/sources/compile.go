@@ -26,12 +26,17 @@ type retreats struct {
 
 // trial compiles all sources without putting the result in force.
 func (l *Live) trial(back retreats) (schema.Documents, *schema.Schema, []error) {
-	documents := l.base.Append(schema.Documents{Topologies: l.published.topologies(l.ownKinds())})
-	documents.Topologies = without(documents.Topologies, l.definitions.unknown())
-	documents = documents.Append(l.definitions.documents(back.definitions)).Append(l.objects.documents(back), l.proposed.documents)
-	documents.Topologies = without(without(documents.Topologies, l.objects.unknown()), back.refused)
+	documents := l.all(back)
+	documents.Topologies = without(without(documents.Topologies, l.objects.unknown(&documents)), back.refused)
 	compiled, errs := schema.Compile(documents)
 	return documents, compiled, errs
+}
+
+// all returns all sources, with the kinds whose barriers are not known.
+func (l *Live) all(back retreats) schema.Documents {
+	documents := l.base.Append(schema.Documents{Topologies: l.published.topologies(l.ownKinds())})
+	documents.Topologies = without(documents.Topologies, l.definitions.unknown())
+	return documents.Append(l.definitions.documents(back.definitions)).Append(l.objects.documents(back), l.proposed.documents)
 }
 
 // ownKinds returns the kinds of this API server, in any version: the kinds of Kubernetes and of definitions. A file of the
@@ -77,7 +82,8 @@ func (l *Live) compile(ctx context.Context) {
 	var taken []error
 	if back.standing, taken = l.conflicts(back, compiled, errs); len(taken) > 0 {
 		// The conflicts are known now, so both objects are treated as if the other had been refused.
-		back.refused = l.objects.refused(back.standing)
+		all := l.all(back)
+		back.refused = l.objects.refused(back.standing, &all)
 		documents, compiled, errs = l.trial(back)
 		schemaErrs, next.faults = slices.Concat(schemaErrs, taken), slices.Concat(next.faults, taken)
 	}
@@ -94,7 +100,8 @@ func (l *Live) compile(ctx context.Context) {
 	}
 	next.documents, next.schema, next.objects = documents, compiled, l.objects.states(compiled, back)
 	next.unknown = l.definitions.unknown()
-	maps.Copy(next.unknown, l.objects.unknown())
+	all := l.all(back)
+	maps.Copy(next.unknown, l.objects.unknown(&all))
 	maps.Copy(next.unknown, back.refused)
 	next.hiding = l.published.hiding(l.ownKinds())
 	for _, err := range slices.Concat(schemaErrs, errs) {

@@ -42,6 +42,7 @@ func (l *Live) conflicts(back retreats, compiled *schema.Schema, errs []error) (
 	lost := func(from, to *schema.Schema) []schema.Borne {
 		return slices.DeleteFunc(schema.Unborne(from, to), func(b schema.Borne) bool { return len(hurt[b.Source]) == 0 })
 	}
+	documents := l.all(before)
 	_, without, _ := l.trial(before)
 	all := lost(without, compiled)
 	if len(all) == 0 {
@@ -53,7 +54,10 @@ func (l *Live) conflicts(back retreats, compiled *schema.Schema, errs []error) (
 		if _, ok := out[key]; !ok {
 			continue
 		}
-		taken := schema.TakenFrom(l.objects.known[key].guards, without, compiled)
+		var taken []schema.Taken
+		for _, kind := range l.objects.known[key].kinds(&documents) {
+			taken = append(taken, schema.TakenFrom(kind, without, compiled)...)
+		}
 		if slices.ContainsFunc(taken, func(t schema.Taken) bool {
 			return slices.ContainsFunc(all, func(b schema.Borne) bool { return t.Is(b.Verb) })
 		}) {
@@ -84,11 +88,13 @@ func (l *Live) conflicts(back retreats, compiled *schema.Schema, errs []error) (
 }
 
 // refused returns the kinds of the PermissionSchemas of which nothing is in force.
-func (o *objects) refused(standings map[objectKey]standing) map[runtimeschema.GroupKind]bool {
+func (o *objects) refused(standings map[objectKey]standing, all *schema.Documents) map[runtimeschema.GroupKind]bool {
 	out := map[runtimeschema.GroupKind]bool{}
 	for key, is := range standings {
 		if is == nothing {
-			out[o.known[key].guards] = true
+			for _, kind := range o.known[key].kinds(all) {
+				out[kind] = true
+			}
 		}
 	}
 	return out

@@ -58,6 +58,35 @@ func TestC2_ASetHoldsBesideAPermissionSchemaMadeWithIt(t *testing.T) {
 	}
 }
 
+// TestC2_ASetHoldsBesideAFragmentMadeWithIt: a document about a fragment takes verbs away from every kind that contains it.
+func TestC2_ASetHoldsBesideAFragmentMadeWithIt(t *testing.T) {
+	c := &cluster{}
+	l := c.live(t)
+	fragment := inCluster("PermissionSchema", "fragment", "u", 1, `{fragment: metadata, permissions: [{path: '.labels[*]', verb: example.com/l, parameterizedBy: labelKey}]}`)
+	c.is(t, l, fragment, setOnNamespaces(1, "granular:label(pod-security.kubernetes.io)"))
+	if s := stateOf(t, l, "set"); len(s.Faults) > 0 || len(s.GuardedFields) != 1 {
+		t.Errorf("the set: %+v", s)
+	}
+	if s := stateOf(t, l, "fragment"); len(s.Faults) != 1 || len(s.Documents.Permissions) > 0 {
+		t.Errorf("the PermissionSchema: %+v", s)
+	}
+}
+
+// TestC2_AFragmentThatDoesNotDecodeFailsItsKinds, because its barriers are not known. A name that is no fragment may be any.
+func TestC2_AFragmentThatDoesNotDecodeFailsItsKinds(t *testing.T) {
+	for fragment, isNamespaceToo := range map[string]bool{"podSpec": false, "podSpecs": true} {
+		c := &cluster{}
+		l := c.live(t)
+		c.is(t, l, inCluster("PermissionSchema", "fragment", "u", 1, `{fragment: `+fragment+`, permissions: [{path: .hostNetwork, verb: example.com/y, excluded: true}, {path: .x, include: podSpec}]}`))
+		if _, err := l.Schema().Kind(kindDeployment()); err == nil || !l.Unknown()[kindDeployment().GroupKind()] {
+			t.Errorf("%s: Deployments compile without a barrier that is not known: unknown %v", fragment, l.Unknown())
+		}
+		if _, err := l.Schema().Kind(kindNamespace()); (err != nil) != isNamespaceToo {
+			t.Errorf("%s: Namespaces: %v", fragment, err)
+		}
+	}
+}
+
 // TestC2_ASourceInConflictKeepsItsBarriers: barriers stay in force. If they remove the verb too, all writes to the kind are refused.
 func TestC2_ASourceInConflictKeepsItsBarriers(t *testing.T) {
 	c := &cluster{}

@@ -75,8 +75,9 @@ type object struct {
 	// faults are the errors of decoding. If a PermissionSchema has any, current is empty, because the rest of it might lack its
 	// barriers.
 	faults []error
-	// guards is the kind of the objects that a PermissionSchema is about.
-	guards runtimeschema.GroupKind
+	// guards is the kind of the objects that a PermissionSchema is about, or fragment what they contain.
+	guards   runtimeschema.GroupKind
+	fragment string
 	// good is the last form in force without a fault, with its generation.
 	good           *schema.Documents
 	goodGeneration int64
@@ -123,6 +124,7 @@ func decodeObject(key objectKey, u *unstructured.Unstructured) *object {
 	out := &object{uid: u.GetUID(), generation: u.GetGeneration(), spec: u.Object["spec"]}
 	out.guards.Group, _, _ = unstructured.NestedString(u.Object, "spec", "group")
 	out.guards.Kind, _, _ = unstructured.NestedString(u.Object, "spec", "kind")
+	out.fragment, _, _ = unstructured.NestedString(u.Object, "spec", "fragment")
 	raw, err := u.MarshalJSON()
 	if err != nil {
 		out.faults = []error{&schema.Error{Source: key.source(), Message: err.Error()}}
@@ -138,6 +140,14 @@ func decodeObject(key objectKey, u *unstructured.Unstructured) *object {
 		out.current.Uncovered = []schema.UncoveredDocument{{Source: key.source(), Set: set}}
 	}
 	return out
+}
+
+// kinds returns the kinds that a PermissionSchema is about.
+func (o *object) kinds(all *schema.Documents) []runtimeschema.GroupKind {
+	if o.fragment == "" {
+		return []runtimeschema.GroupKind{o.guards}
+	}
+	return all.KindsWith(o.fragment)
 }
 
 // keys returns the keys in the order in which the objects are compiled.
@@ -172,11 +182,13 @@ func (o *objects) inForce(key objectKey, back retreats) schema.Documents {
 }
 
 // unknown returns the kinds of PermissionSchemas that did not decode and never were valid: their barriers are unknown.
-func (o *objects) unknown() map[runtimeschema.GroupKind]bool {
+func (o *objects) unknown(all *schema.Documents) map[runtimeschema.GroupKind]bool {
 	out := map[runtimeschema.GroupKind]bool{}
 	for key, one := range o.known {
 		if key.kind == v1alpha1.PermissionSchemaKind && len(one.faults) > 0 && one.good == nil {
-			out[one.guards] = true
+			for _, kind := range one.kinds(all) {
+				out[kind] = true
+			}
 		}
 	}
 	return out

@@ -99,3 +99,68 @@ func TestC2_AConditionOfAFragmentHoldsForAllValuesWhereNoScalarIsDeclared(t *tes
 		t.Errorf("at an object: %v", errs)
 	}
 }
+
+// TestC2_ABarrierOfAFragmentHoldsWithoutItsParameter where a list has no keys, so that the parameter is not known.
+func TestC2_ABarrierOfAFragmentHoldsWithoutItsParameter(t *testing.T) {
+	for name, template := range map[string]string{
+		"a list without keys": "{type: object, " + withKey + ", properties: {spec: {type: object, properties: {containers: {type: array, items: {type: object, properties: {name: {type: string}, image: {type: string}}}}}}}}",
+		"unknown fields":      "{type: object, " + withKey + ", " + keepUnknown + "}",
+	} {
+		got := passingOf(t, runnerKind, "runners", `{"spec":{"template":{"spec":{"containers":[{"name":"web","image":"a"}]}}}}`, `{"spec":{"template":{"spec":{"containers":[{"name":"web","image":"b"}]}}}}`,
+			runner(template), fragmentSchema("podSpec", `{path: '.containers[*].image', verb: image, parameterizedBy: containerName, excluded: true}`))
+		if !strings.Contains(got, "image]") {
+			t.Errorf("%s: needs %q", name, got)
+		}
+	}
+}
+
+// TestC2_IncludesOfOneFragmentMayOverlap: what a document says of the fragment stands there once.
+func TestC2_IncludesOfOneFragmentMayOverlap(t *testing.T) {
+	definition := strings.Replace(runner(partial("", listed)), "metadata: {name: runners.example.com}",
+		`metadata: {name: runners.example.com, annotations: {fieldperm.dev/permission-verbs: '{"v1":[{"path":".spec.template","include":"podTemplate"},{"path":".spec.template.spec","include":"podSpec"}]}'}}`, 1)
+	s, errs := compileFragments(t, definition, fragmentSchema("podSpec", `{path: .nodeName, verb: example.com/y, excluded: true}`))
+	if got := verbsAt(t, s, gvk("example.com", "v1", "Runner"), ".spec.template.spec.nodeName"); len(errs) > 0 || got != "EXAMPLE.COM/Y" {
+		t.Errorf("%q, %v", got, errs)
+	}
+}
+
+// TestG5_FragmentsInTypesOfAnAggregatedAPI: of the kinds whose types include a fragment, each has the barriers of its documents, and fails with their faults.
+func TestG5_FragmentsInTypesOfAnAggregatedAPI(t *testing.T) {
+	const spec = `"spec":{"type":"object","properties":{"template":{"allOf":[{"$ref":"#/components/schemas/a.Template"}],"x-kubernetes-permission-include":"podTemplate"}}}`
+	kind := func(name string) string {
+		return `"a.` + name + `":{"type":"object","x-kubernetes-group-version-kind":[{"group":"a.example.com","version":"v1","kind":"` + name + `"}],"properties":{"metadata":{"$ref":"#/components/schemas/a.ObjectMeta"},` + spec + `}},`
+	}
+	api := `{"openapi":"3.0.0","components":{"schemas":{` + kind("Run") + kind("Zun") + `"a.ObjectMeta":{"type":"object","properties":{"name":{"type":"string"}}},` +
+		`"a.Template":{"type":"object","properties":{"spec":{"type":"object","properties":{"nodeName":{"type":"string"},"hostNetwork":{"type":"boolean"}}}}}}}}`
+	compile := func(documents ...string) *schema.Schema {
+		docs := documentsOf(t, documents...)
+		topology, err := OpenAPIV3("api.json", []byte(api))
+		if err != nil {
+			t.Fatal(err)
+		}
+		docs.Topologies[0] = workloadKinds(t)
+		docs.Topologies = append(docs.Topologies, topology)
+		out, _ := schema.Compile(docs)
+		return out
+	}
+	run, zun := gvk("a.example.com", "v1", "Run"), gvk("a.example.com", "v1", "Zun")
+	bars := fragmentSchema("podSpec", `{path: .nodeName, verb: example.com/y, excluded: true}`)
+	other := permissionSchema("w", "a.example.com", "Run", `{path: .spec.template.spec.nodeName, verb: example.com/w}`)
+	const old, changed = `{"spec":{"template":{"spec":{"nodeName":"a"}}}}`, `{"spec":{"template":{"spec":{"nodeName":"b"}}}}`
+	for name, documents := range map[string][]string{"alone": {bars}, "before a document about the kind": {bars, other}, "after it": {other, bars}} {
+		s := compile(documents...)
+		if got := passing(t, s, run, nil, old, changed); !strings.Contains(got, "[y]") {
+			t.Errorf("%s: Run needs %q", name, got)
+		}
+		if got := passing(t, s, zun, nil, old, changed); got != "[y]" {
+			t.Errorf("%s: Zun needs %q", name, got)
+		}
+	}
+	s := compile(fragmentSchema("podSpec", `{path: .nodeName, verb: example.com/y, excluded: true}, {path: .hostNetwork, verb: Bad, excluded: true}`))
+	for _, kind := range []runtimeschema.GroupVersionKind{run, zun, gvk("", "v1", "Pod")} {
+		if _, err := s.Kind(kind); err == nil {
+			t.Errorf("%s compiles without a barrier of a faulty document", kind.Kind)
+		}
+	}
+}
+

@@ -90,10 +90,10 @@ func (x *expansion) include(entries []schema.Entry) ([]schema.Entry, []error) {
 		if err != nil {
 			return nil, append(errs, fault(source, e.Pointer, "fragment %q: %v", e.Include, err))
 		}
-		x.contained = append(x.contained, contained...)
 		if err := x.take(fragment); err != nil {
 			return nil, append(errs, err)
 		}
+		x.contained = append(x.contained, contained...)
 		for _, f := range fragment {
 			at, twice := known[normal(f.Path)]
 			if !twice {
