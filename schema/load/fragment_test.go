@@ -163,4 +163,3 @@ func TestG5_FragmentsInTypesOfAnAggregatedAPI(t *testing.T) {
 		}
 	}
 }
-
