@@ -8,6 +8,7 @@ import (
 	smd "sigs.k8s.io/structured-merge-diff/v6/schema"
 	smdvalue "sigs.k8s.io/structured-merge-diff/v6/value"
 
+	"github.com/fieldperm/fieldperm/api/v1alpha1"
 	"github.com/fieldperm/fieldperm/schema/fieldpath"
 )
 
@@ -68,7 +69,12 @@ func (b *builder) layFragments(documents []PermissionDocument, first int, traced
 			if traced {
 				from = []Origin{d.origin()}
 			}
-			said, errs := statements(d.Source, d.Rank, d.within(b.topology.TypeContains[name]), from)
+			entries := d.within(b.topology.TypeContains[name])
+			if len(entries) > v1alpha1.MaxExpandedPermissions {
+				b.errs = append(b.errs, tooManyPlaces(b.topology.Source, d.Fragment))
+				continue
+			}
+			said, errs := statements(d.Source, d.Rank, entries, from)
 			for _, s := range said {
 				s.guard.document = first + i
 			}

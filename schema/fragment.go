@@ -39,7 +39,7 @@ func placeFragments(docs []PermissionDocument) (placed, about []PermissionDocume
 			one.Entries = one.within(k.Contains)
 			switch {
 			case len(one.Entries) > v1alpha1.MaxExpandedPermissions:
-				faults = append(faults, &Error{Source: k.Source, Message: fmt.Sprintf("includes fragment %q at so many fields that a document about it has more than %d entries: include it at fewer fields", one.Fragment, v1alpha1.MaxExpandedPermissions)})
+				faults = append(faults, tooManyPlaces(k.Source, one.Fragment))
 			case len(one.Entries) > 0:
 				one.Group, one.Kind, one.Versions = k.Group, k.Kind, k.Versions
 				placed = append(placed, one)
@@ -47,6 +47,11 @@ func placeFragments(docs []PermissionDocument) (placed, about []PermissionDocume
 		}
 	}
 	return placed, about, faults
+}
+
+// tooManyPlaces returns the fault of a document that includes a fragment at too many fields.
+func tooManyPlaces(source, fragment string) *Error {
+	return &Error{Source: source, Message: fmt.Sprintf("includes fragment %q at so many fields that a document about it has more than %d entries: include it at fewer fields", fragment, v1alpha1.MaxExpandedPermissions)}
 }
 
 // KindsWith returns the kinds that contain a fragment, sorted. If nothing contains it, so that its name is wrong, it returns those that contain any.
@@ -84,7 +89,7 @@ func (d *Documents) containing() map[string][]runtimeschema.GroupKind {
 				add(contains, gvk.GroupKind())
 			}
 			for j := range containers {
-				if containers[j].matches(gvk) {
+				if containers[j].matchesKind(gvk) {
 					add(containers[j].Contains, gvk.GroupKind())
 				}
 			}

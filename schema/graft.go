@@ -93,7 +93,7 @@ func spelled(permissions []*Permission, emitted map[string]string) []*Permission
 		}
 		base := *p
 		base.parameter, base.treatment, base.expression, base.expressionText = "", "", nil, ""
-		out = append(out, &base, &Permission{verb: v, powers: p.powers, origins: p.origins})
+		out = append(out, &base, &Permission{verb: v, mode: p.mode, powers: p.powers, origins: p.origins})
 	}
 	return out
 }

@@ -30,6 +30,7 @@ func (known permissions) in(m mode, p *Permission) *Permission {
 		known.barring[p] = &[modes]Permission{}
 		for m := range known.barring[p] {
 			one := *p
+			one.covering = p
 			one.mode, one.effect = mode(m), fmt.Sprintf("%s mode %d", p.effect, m)
 			known.barring[p][m] = one
 		}

@@ -62,7 +62,7 @@ func (b *builder) claims(o *overlay, p place) []*Permission {
 		out[i] = b.permissions.in(barsOnly, out[i])
 	}
 	for _, g := range o.beside {
-		if barrier := b.permission(g, p); barrier != nil && g != o.guard {
+		if barrier := b.permission(g, p); barrier != nil && !o.guard.hasBarrierOf(g) {
 			out = append(out, b.permissions.in(barsBeside, barrier))
 		}
 	}

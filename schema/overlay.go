@@ -161,14 +161,23 @@ func (o *overlay) note(g *guard) {
 // over returns the guard that counts over another one, which may be nil. No document lifts the barrier of another: with the same verb it is one of the
 // guard that counts, and with another verb it holds beside it.
 func (o *overlay) over(counts, other *guard) *guard {
-	switch {
-	case other == nil || !other.bars():
+	if other == nil || !other.bars() {
 		return counts
-	case !counts.sameVerb(other):
-		o.beside = append(o.beside, other)
+	}
+	// A third document may replace the guard that counts. Where that has the barrier, it is not needed besides (guard.hasBarrierOf).
+	o.beside = append(o.beside, other)
+	if !counts.sameVerb(other) {
 		return counts
 	}
 	return counts.joined(other)
+}
+
+// hasBarrierOf reports whether the guard is a barrier with the same verb wherever the other one is.
+func (g *guard) hasBarrierOf(other *guard) bool {
+	if g == nil || !g.sameVerb(other) || !g.bars() {
+		return false
+	}
+	return g == other || g.entry.Excluded || !other.entry.Excluded && (g.entry.ExcludedWhen == other.entry.ExcludedWhen || slices.Contains(g.also, other.entry.ExcludedWhen))
 }
 
 // settle makes the first guard count, and keeps what the other one emits. The other may be nil.
@@ -294,7 +303,11 @@ func merge(outer, inner *overlay, ofKey bool) *overlay {
 		if ofKey && m.guard != nil && m.guard.bars() {
 			m.beside = append(m.beside, m.guard)
 		}
-		m.settle(inner.guard, m.guard)
+		counts := inner.guard
+		if !ofKey {
+			counts = m.over(counts, m.guard)
+		}
+		m.settle(counts, m.guard)
 	default:
 		counts := m.guard
 		if !ofKey && (inner.guard.standing() < counts.standing() || inner.guard.isAgainst(counts)) {

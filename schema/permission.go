@@ -26,9 +26,11 @@ type Permission struct {
 	// unseen means that the old value is not known: the request changes a stored object that it does not show.
 	unseen bool
 	// bared means that the verb takes a parameter, which is not known here.
-	bared  bool
-	mode   mode
-	powers []Power
+	bared bool
+	mode  mode
+	// covering is the permission in the mode in which it covers, nil for itself.
+	covering *Permission
+	powers   []Power
 	// origins: see Origins. effect is the content of the permission without them.
 	origins []Origin
 	effect  string
@@ -138,6 +140,14 @@ func whereConditional(permissions []*Permission, become func(*Permission) *Permi
 		}
 	}
 	return out
+}
+
+// inAnyMode returns the same permission for each mode of it.
+func (p *Permission) inAnyMode() *Permission {
+	if p.covering != nil {
+		return p.covering
+	}
+	return p
 }
 
 // BarsOnly reports whether the verb does not cover the node, so that only the barrier holds there: the permission is that of all keys of a map, or

@@ -74,7 +74,7 @@ func (n *Node) below(e fieldpath.Element) *Node {
 // barsLike reports whether p is a barrier with the verb of other in every case in which other is one. Two conditions are compared by
 // identity only.
 func (p *Permission) barsLike(other *Permission) bool {
-	return p == other || p.verb == other.verb && p.excluded
+	return p.inAnyMode() == other.inAnyMode() || p.verb == other.verb && p.excluded
 }
 
 // bearsLike reports whether p has the verbs of other. alike says whether both paths emit the same parameters.

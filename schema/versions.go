@@ -46,11 +46,13 @@ func (o *overlay) borrow(loans []loan) {
 			theirs.describe()
 		}
 		at := o.at(s.path)
-		isBeside := func(g *guard) bool { return g.sameVerb(theirs) && g.source == theirs.source }
-		if theirs.bars() && at.guard != nil && theirs.standing() < at.guard.standing() && !at.guard.sameVerb(theirs) && !slices.ContainsFunc(at.beside, isBeside) {
-			at.beside = append(at.beside, theirs.lend(""))
+		was := at.guard
+		at.guard = was.borrow(theirs)
+		for _, barrier := range []*guard{was, theirs} {
+			if barrier != nil && barrier.bars() && !at.guard.hasBarrierOf(barrier) && !slices.ContainsFunc(at.beside, func(g *guard) bool { return g.hasBarrierOf(barrier) }) {
+				at.beside = append(at.beside, barrier.lend(""))
+			}
 		}
-		at.guard = at.guard.borrow(theirs)
 		at.note(s.said)
 	}
 }

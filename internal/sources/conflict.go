@@ -42,7 +42,7 @@ func (l *Live) conflicts(back retreats, compiled *schema.Schema, errs []error) (
 	lost := func(from, to *schema.Schema) []schema.Borne {
 		return slices.DeleteFunc(schema.Unborne(from, to), func(b schema.Borne) bool { return len(hurt[b.Source]) == 0 })
 	}
-	documents := l.all(before)
+	documents := l.all(back)
 	_, without, _ := l.trial(before)
 	all := lost(without, compiled)
 	if len(all) == 0 {
@@ -106,7 +106,7 @@ func barriersOf(d schema.Documents) schema.Documents {
 	out.Permissions = nil
 	for _, p := range d.Permissions {
 		p.Entries = slices.DeleteFunc(slices.Clone(p.Entries), func(e schema.Entry) bool { return !e.IsBarrier() })
-		if len(p.Entries) > 0 {
+		if len(p.Entries)+len(p.Contains) > 0 {
 			out.Permissions = append(out.Permissions, p)
 		}
 	}

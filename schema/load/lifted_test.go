@@ -1,9 +1,12 @@
 package load
 
-import "testing"
+import (
+	"strings"
+	"testing"
+)
 
 // TestC2_AnotherDocumentDoesNotLiftABarrier: documents of administrators have no rank among each other, so the name of an object does not
-// decide whether a barrier holds. The author's barrier may be lifted.
+// decide whether a barrier holds. The barrier of the author holds whatever they say.
 func TestC2_AnotherDocumentDoesNotLiftABarrier(t *testing.T) {
 	const bars, verb = "{path: .spec.name, verb: example.com/name, excluded: true}", "{path: .spec.name, verb: example.com/name}"
 	plain := runner(partial("", listed))
@@ -26,5 +29,20 @@ func TestC2_AnotherDocumentDoesNotLiftABarrier(t *testing.T) {
 				t.Errorf("%q, want %q", got, c.want)
 			}
 		})
+	}
+}
+
+// TestC2_TwoDocumentsLiftNoBarrierTogether: one has the author's verb without the barrier, the other a barrier with another verb.
+func TestC2_TwoDocumentsLiftNoBarrierTogether(t *testing.T) {
+	definition := strings.Replace(vaults("v1"), "metadata: {name: vaults.example.com}", `metadata: {name: vaults.example.com, annotations: {fieldperm.dev/permission-verbs: '{"v1":[{"path":".spec.secret","verb":"example.com/a","excluded":true}]}'}}`, 1)
+	same, other := `{path: .spec.secret, verb: example.com/a}`, `{path: .spec.secret, verb: example.com/b, excluded: true}`
+	for name, documents := range map[string][]string{
+		"same verb first": {permissionSchema("c", "example.com", "Vault", same), permissionSchema("d", "example.com", "Vault", other)},
+		"same verb last":  {permissionSchema("c", "example.com", "Vault", other), permissionSchema("d", "example.com", "Vault", same)},
+	} {
+		got := passingOf(t, vaultKind, "vaults", `{"spec":{"secret":"a"}}`, `{"spec":{"secret":"b"}}`, append(documents, definition)...)
+		if !strings.Contains(got, "[a]") {
+			t.Errorf("%s: needs %q", name, got)
+		}
 	}
 }
