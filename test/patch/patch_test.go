@@ -154,7 +154,7 @@ func (r *run) check(t *testing.T, got requests, took time.Duration) {
 	}
 }
 
-// mostAsked is what is asked once for each object: the marker, update, patch, and the three verbs of the replicas.
+// mostAsked is what is asked once for each object: the marker, get, update, patch, and the three verbs of the replicas.
 var mostAsked = requests{authorize: 1, checks: 7}
 
 // probes is the most that can be under way at the same time in a round of the proof of enforcement. Their questions may be counted.
