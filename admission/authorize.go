@@ -13,6 +13,7 @@ import (
 	"k8s.io/klog/v2"
 
 	"github.com/fieldperm/fieldperm/fieldperm"
+	"github.com/fieldperm/fieldperm/schema"
 	"github.com/fieldperm/fieldperm/schema/endpoint"
 	"github.com/fieldperm/fieldperm/verbs"
 )
@@ -156,13 +157,7 @@ func unreadable(a *authorizationv1.ResourceAttributes, get func() (fieldperm.Aut
 	if answer.Failure != nil {
 		return "", answer.Failure
 	}
-	on := a.Resource
-	if a.Group != "" {
-		on += "." + a.Group
-	}
-	if a.Subresource != "" {
-		on += "/" + a.Subresource
-	}
+	on := nameOf(schema.ResourceRef{Group: a.Group, Resource: a.Resource, Subresource: a.Subresource})
 	if a.Name != "" {
 		on += fmt.Sprintf(" %q", a.Name)
 	}

@@ -17,11 +17,12 @@ import (
 // A barrier on Pods leaves two ways to the same Pod: a controller makes it from a template, and the API server fills the field from another one. Authors
 // are told both.
 
-const podSpec = ".spec"
+// specification is the path of the fragment podSpec in Pods.
+const specification = ".spec"
 
 // SchemaWarnings returns warnings for the author of a PermissionSchema about other ways to write the fields of Pods that it has barriers on.
 func SchemaWarnings(d *schema.PermissionDocument) []string {
-	within := podSpec
+	within := specification
 	switch {
 	case d.Rank != schema.RankAdministrator:
 		return nil
@@ -39,7 +40,7 @@ func SchemaWarnings(d *schema.PermissionDocument) []string {
 		if within != "" {
 			out = append(out, fmt.Sprintf("%s: the barrier holds for Pods, and not for the templates that controllers make them from: write a PermissionSchema with fragment: podSpec and the path %q", e.Path, path))
 		}
-		if from := filledFrom(podSpec + path); len(from) > 0 {
+		if from := filledFrom(specification + path); len(from) > 0 {
 			out = append(out, fmt.Sprintf("%s: the API server fills it from %s: guard that too", e.Path, some(from)))
 		}
 	}

@@ -10,6 +10,7 @@ import (
 	"k8s.io/apimachinery/pkg/util/validation/field"
 
 	"github.com/fieldperm/fieldperm/fieldperm"
+	"github.com/fieldperm/fieldperm/schema"
 )
 
 // Response renders the result of Review: allowed; 403 with the first field that is not covered (P5); or, for an error, a status that the
@@ -65,9 +66,11 @@ func denialMessage(d *fieldperm.Denial, req *admissionv1.AdmissionRequest) strin
 	return d.Message(fieldperm.Subject{Resource: resourceName(req), Name: req.Name, User: req.UserInfo.Username, Verb: verb})
 }
 
-// resourceName returns the requested resource as deployments.apps or deployments.apps/status.
-func resourceName(req *admissionv1.AdmissionRequest) string {
-	ref := RequestedResource(req)
+// resourceName returns the requested resource in the form of nameOf.
+func resourceName(req *admissionv1.AdmissionRequest) string { return nameOf(RequestedResource(req)) }
+
+// nameOf returns a resource as deployments.apps or deployments.apps/status.
+func nameOf(ref schema.ResourceRef) string {
 	name := ref.Resource
 	if ref.Group != "" {
 		name += "." + ref.Group

@@ -27,7 +27,7 @@ type retreats struct {
 // trial compiles all sources without putting the result in force.
 func (l *Live) trial(back retreats) (schema.Documents, *schema.Schema, []error) {
 	documents := l.all(back)
-	documents.Topologies = without(without(documents.Topologies, l.objects.unknown(&documents)), back.refused)
+	documents.Topologies = without(without(documents.Topologies, l.objects.unknown(func() schema.Documents { return documents })), back.refused)
 	compiled, errs := schema.Compile(documents)
 	return documents, compiled, errs
 }
@@ -82,8 +82,7 @@ func (l *Live) compile(ctx context.Context) {
 	var taken []error
 	if back.standing, taken = l.conflicts(back, compiled, errs); len(taken) > 0 {
 		// The conflicts are known now, so both objects are treated as if the other had been refused.
-		all := l.all(back)
-		back.refused = l.objects.refused(back.standing, &all)
+		back.refused = l.objects.refused(back.standing, func() schema.Documents { return l.all(back) })
 		documents, compiled, errs = l.trial(back)
 		schemaErrs, next.faults = slices.Concat(schemaErrs, taken), slices.Concat(next.faults, taken)
 	}
@@ -100,8 +99,7 @@ func (l *Live) compile(ctx context.Context) {
 	}
 	next.documents, next.schema, next.objects = documents, compiled, l.objects.states(compiled, back)
 	next.unknown = l.definitions.unknown()
-	all := l.all(back)
-	maps.Copy(next.unknown, l.objects.unknown(&all))
+	maps.Copy(next.unknown, l.objects.unknown(func() schema.Documents { return l.all(back) }))
 	maps.Copy(next.unknown, back.refused)
 	next.hiding = l.published.hiding(l.ownKinds())
 	for _, err := range slices.Concat(schemaErrs, errs) {

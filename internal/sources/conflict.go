@@ -55,7 +55,7 @@ func (l *Live) conflicts(back retreats, compiled *schema.Schema, errs []error) (
 			continue
 		}
 		var taken []schema.Taken
-		for _, kind := range l.objects.known[key].kinds(&documents) {
+		for _, kind := range l.objects.known[key].kinds(func() schema.Documents { return documents }) {
 			taken = append(taken, schema.TakenFrom(kind, without, compiled)...)
 		}
 		if slices.ContainsFunc(taken, func(t schema.Taken) bool {
@@ -88,7 +88,7 @@ func (l *Live) conflicts(back retreats, compiled *schema.Schema, errs []error) (
 }
 
 // refused returns the kinds of the PermissionSchemas of which nothing is in force.
-func (o *objects) refused(standings map[objectKey]standing, all *schema.Documents) map[runtimeschema.GroupKind]bool {
+func (o *objects) refused(standings map[objectKey]standing, all func() schema.Documents) map[runtimeschema.GroupKind]bool {
 	out := map[runtimeschema.GroupKind]bool{}
 	for key, is := range standings {
 		if is == nothing {

@@ -142,12 +142,13 @@ func decodeObject(key objectKey, u *unstructured.Unstructured) *object {
 	return out
 }
 
-// kinds returns the kinds that a PermissionSchema is about.
-func (o *object) kinds(all *schema.Documents) []runtimeschema.GroupKind {
+// kinds returns the kinds that a PermissionSchema is about. Only for one about a fragment it asks for all documents.
+func (o *object) kinds(all func() schema.Documents) []runtimeschema.GroupKind {
 	if o.fragment == "" {
 		return []runtimeschema.GroupKind{o.guards}
 	}
-	return all.KindsWith(o.fragment)
+	documents := all()
+	return documents.KindsWith(o.fragment)
 }
 
 // keys returns the keys in the order in which the objects are compiled.
@@ -182,7 +183,7 @@ func (o *objects) inForce(key objectKey, back retreats) schema.Documents {
 }
 
 // unknown returns the kinds of PermissionSchemas that did not decode and never were valid: their barriers are unknown.
-func (o *objects) unknown(all *schema.Documents) map[runtimeschema.GroupKind]bool {
+func (o *objects) unknown(all func() schema.Documents) map[runtimeschema.GroupKind]bool {
 	out := map[runtimeschema.GroupKind]bool{}
 	for key, one := range o.known {
 		if key.kind == v1alpha1.PermissionSchemaKind && len(one.faults) > 0 && one.good == nil {
