@@ -4,6 +4,7 @@ import (
 	"encoding/json"
 	"fmt"
 	"slices"
+	"strings"
 
 	apiextensionsv1 "k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1"
 	runtimeschema "k8s.io/apimachinery/pkg/runtime/schema"
@@ -16,9 +17,9 @@ import (
 const losslessPointer = "/metadata/annotations/fieldperm.dev~1lossless-conversion"
 
 // sharedVerbs checks the served versions of a definition that declares its conversion lossless (rule C3): each verb of a field that has
-// another name in another version is on a field there too, below the same verbs, and no version hides a barrier. Then a user has the same
-// grants through both versions. It does not matter whether the definition names a conversion webhook yet, because a later step of a build
-// may add it. raw is JSON, and docs are its documents after compile.
+// another name in another version is on a field there too, as a barrier if it is one. Then a user has the same grants through both versions. It does
+// not matter whether the definition names a conversion webhook yet, because a later step of a build may add it. raw is JSON, and docs are its
+// documents after compile.
 func (d *definition) sharedVerbs(raw []byte, docs schema.Documents) []error {
 	switch value, ok := d.crd.Annotations[v1alpha1.LosslessConversionAnnotation]; {
 	case !ok:
@@ -30,41 +31,21 @@ func (d *definition) sharedVerbs(raw []byte, docs schema.Documents) []error {
 	if len(errs) > 0 {
 		return errs
 	}
-	reported := map[string]bool{} // the verbs of which a place has been reported
 	for _, v := range d.crd.Spec.Versions {
-		for _, u := range d.unshared(s, v.Name) {
-			reported[u.Verb] = true
-			errs = append(errs, d.unsharedFault(docs, v.Name, u))
-		}
-	}
-	for i, v := range d.crd.Spec.Versions {
 		k, err := s.Kind(d.kind(v.Name))
-		if err != nil || k.Lossy() {
-			continue
+		if err != nil {
+			continue // It is not served.
 		}
-		for _, barrier := range k.HiddenBarriers(nil) {
-			if !reported[barrier.Name()] {
-				errs = append(errs, d.fault(fmt.Sprintf("/spec/versions/%d", i), "version %q hides barrier %q of a field that has another name in another served version: guard as many fields with the barrier in version %q, and as strongly, and give fields without the barrier another verb", v.Name, barrier.Name(), v.Name))
+		for _, u := range k.Unplaced() {
+			what := "verb"
+			if u.IsBarrier {
+				what = "barrier"
 			}
+			errs = append(errs, d.fault(d.pointerOf(docs, u.Version, u.Path), "path %q of served version %q has %s %q, which has no place in served version %q: guard the field that it becomes there in the same way", u.Path, u.Version, what, u.Verb.Name(), v.Name))
 		}
 	}
+	slices.SortStableFunc(errs, func(a, b error) int { return strings.Compare(a.Error(), b.Error()) })
 	return errs
-}
-
-func (d *definition) unshared(s *schema.Schema, version string) []schema.Unshared {
-	k, err := s.Kind(d.kind(version))
-	if err != nil {
-		return nil // It is not served.
-	}
-	return k.Unshared()
-}
-
-func (d *definition) unsharedFault(docs schema.Documents, version string, u schema.Unshared) error {
-	pointer := d.pointerOf(docs, version, u.Path)
-	if u.Contradicts {
-		return d.fault(pointer, "path %q of served version %q has verb %q, and the field that has another name in served version %q has another verb there: guard it with the same verb, below the same verbs, in both", u.Path, version, u.Verb, u.Other)
-	}
-	return d.fault(pointer, "path %q of served version %q has verb %q, which no field with another name has in served version %q: guard the field that it becomes there with the same verb, below the same verbs", u.Path, version, u.Verb, u.Other)
 }
 
 // pointerOf returns the place of the entry for a path in the author's file. Of several entries the last one counts: what the author says

@@ -29,21 +29,20 @@ func TestC3_CRDOfALosslessConversion(t *testing.T) {
 	}{
 		"the same verb": {declared, annotatedField("a", "a", ""), annotatedField("b", "a", ""), nil},
 		"no verb in the other": {declared, annotatedField("a", "a", ""), "b: {type: string}", []string{
-			first + `a: path ".spec.a" of served version "v1" has verb "example.com/a", which no field with another name has in served version "v2": guard the field that it becomes there with the same verb, below the same verbs`}},
+			first + `a: path ".spec.a" of served version "v1" has verb "example.com/a", which has no place in served version "v2": guard the field that it becomes there in the same way`}},
 		"another verb in the other": {declared, annotatedField("a", "a", ""), annotatedField("b", "b", ""), []string{
-			first + `a: path ".spec.a" of served version "v1" has verb "example.com/a", and the field that has another name in served version "v2" has another verb there: guard it with the same verb, below the same verbs, in both`,
-			second + `b: path ".spec.b" of served version "v2" has verb "example.com/b", and the field that has another name in served version "v1" has another verb there: guard it with the same verb, below the same verbs, in both`}},
+			first + `a: path ".spec.a" of served version "v1" has verb "example.com/a", which has no place in served version "v2"`,
+			second + `b: path ".spec.b" of served version "v2" has verb "example.com/b", which has no place in served version "v1"`}},
 		"the verb of a third field": {declared, join(annotatedField("a", "a", ""), annotatedField("c", "tint", "")), join(annotatedField("b", "tint", ""), tinted), []string{
-			first + `a: path ".spec.a" of served version "v1" has verb "example.com/a", and the field`,
-			second + `b: path ".spec.b" of served version "v2" has verb "example.com/tint", and the field`,
-			second + `x: path ".spec.x" of served version "v2" has verb "example.com/tint", and the field`}},
+			first + `a: path ".spec.a" of served version "v1" has verb "example.com/a", which has no place in served version "v2"`,
+			second + `b: path ".spec.b" of served version "v2" has verb "example.com/tint", which has no place in served version "v1"`}},
 		"a barrier": {declared, annotatedField("a", "a", excluded), annotatedField("b", "a", excluded), nil},
 		"a barrier that is hidden": {declared, annotatedField("a", "a", excluded), annotatedField("b", "a", ""), []string{
-			`f.yaml:/spec/versions/1: version "v2" hides barrier "example.com/a" of a field that has another name in another served version: guard as many fields with the barrier in version "v2", and as strongly`}},
+			first + `a: path ".spec.a" of served version "v1" has barrier "example.com/a", which has no place in served version "v2"`}},
 		"a barrier that is weaker": {declared, annotatedField("a", "a", excluded), annotatedField("b", "a", ", x-kubernetes-permission-excluded-when: self == 'x'"), []string{
-			`f.yaml:/spec/versions/1: version "v2" hides barrier "example.com/a"`}},
+			first + `a: path ".spec.a" of served version "v1" has barrier "example.com/a", which has no place`}},
 		"a barrier without a counterpart": {declared, annotatedField("a", "a", excluded), "b: {type: string}", []string{
-			first + `a: path ".spec.a" of served version "v1" has verb "example.com/a", which no field`}},
+			first + `a: path ".spec.a" of served version "v1" has barrier "example.com/a", which has no place`}},
 		"no declaration":                {`{}`, annotatedField("a", "a", ""), annotatedField("b", "b", ""), nil},
 		"a declaration that is no true": {`{fieldperm.dev/lossless-conversion: "yes"}`, annotatedField("a", "a", ""), annotatedField("b", "a", ""), []string{`f.yaml:/metadata/annotations/fieldperm.dev~1lossless-conversion: value "yes" has no effect: write "true", or leave the annotation out`}},
 	} {

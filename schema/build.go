@@ -60,8 +60,8 @@ func newBuilder(topology *Topology, known permissions, traced bool) *builder {
 	return b
 }
 
-// layFragments adds what documents say of fragments to the types that include them. first is the number of the first document.
-func (b *builder) layFragments(documents []PermissionDocument, first int, traced bool) {
+// layFragments adds what documents say of fragments to the types that include them.
+func (b *builder) layFragments(documents []PermissionDocument, traced bool) {
 	for _, name := range sortedKeys(b.topology.TypeContains) {
 		for i := range documents {
 			d := &documents[i]
@@ -75,9 +75,6 @@ func (b *builder) layFragments(documents []PermissionDocument, first int, traced
 				continue
 			}
 			said, errs := statements(d.Source, d.Rank, entries, from)
-			for _, s := range said {
-				s.guard.document = first + i
-			}
 			b.errs = append(b.errs, errs...)
 			b.inline[name].lay(said)
 		}
@@ -171,20 +168,9 @@ func (b *builder) build(ref smd.TypeRef, o *overlay, fallback []byte, p place) *
 		own.isScalar = n.scalar && n.mapping == nil && n.list == nil
 		b.errs = append(b.errs, o.barsForNothing(b.at)...)
 		b.noteUnemitted(o, atom)
-		n.permissions = b.claims(o, own)
+		n.permissions = b.permissionsOf(o, own)
 	}
 	return n
-}
-
-// compiled returns the permissions of guards at a place. There may be nil among the guards.
-func (b *builder) compiled(guards []*guard, p place) []*Permission {
-	var out []*Permission
-	for _, g := range guards {
-		if permission := b.permission(g, p); permission != nil {
-			out = append(out, permission)
-		}
-	}
-	return out
 }
 
 // isUnknown reports whether the API server knows nothing about values of a type.
@@ -196,7 +182,7 @@ func (b *builder) isUnknown(ref smd.TypeRef) bool {
 // withType combines an overlay with the permissions of the type itself.
 func (b *builder) withType(ref smd.TypeRef, o *overlay) *overlay {
 	if ref.NamedType != nil {
-		return merge(o, b.inline[*ref.NamedType], false)
+		return merge(o, b.inline[*ref.NamedType])
 	}
 	return o
 }
@@ -343,8 +329,10 @@ func (b *builder) unknownPaths(o *overlay, atom smd.Atom) {
 // lost reports the guards at and below a path that does not exist. at is written over: a copy for each step would take memory with the square of the
 // length of a path.
 func (b *builder) lost(o *overlay, at fieldpath.Pattern, cure string) {
-	if o.guard != nil && !o.guard.entry.Optional {
-		b.lacking[o.guard] = o.guard.fault("path %q does not exist: %s", at, cure)
+	for _, g := range o.own() {
+		if !g.entry.Optional {
+			b.lacking[g] = g.fault("path %q does not exist: %s", at, cure)
+		}
 	}
 	if o.any != nil {
 		b.lost(o.any, append(at, fieldpath.Element{Any: true}), cure)

@@ -27,7 +27,7 @@ func Compile(docs Documents) (*Schema, []error) {
 		docs: docs, fragments: fragments, statements: make([][]statement, len(docs.Permissions)), matched: make([]int, len(docs.Permissions)),
 		permissions: newPermissions(), sharing: newSharing(), faulty: map[string]error{}, seen: map[string]bool{},
 		trees: map[runtimeschema.GroupVersionKind]*Node{}, lost: map[*guard][]error{},
-		overlays: map[runtimeschema.GroupVersionKind]*overlay{}, conditions: map[string]*condition{},
+		conditions: map[string]*condition{},
 	}
 	s := &Schema{
 		containing: containing,
@@ -109,8 +109,6 @@ type compiler struct {
 	// owner is the topology that each kind is compiled from. versions are all versions of each kind.
 	owner    map[runtimeschema.GroupVersionKind]*Topology
 	versions map[runtimeschema.GroupKind][]runtimeschema.GroupVersionKind
-	// overlays are the entries for versions from which other versions borrow.
-	overlays map[runtimeschema.GroupVersionKind]*overlay
 	// trees are the shared trees of kinds. Equal trees are the same node.
 	trees map[runtimeschema.GroupVersionKind]*Node
 	// conditions are the compiled match conditions, by their text.
@@ -152,7 +150,7 @@ func (c *compiler) topology(s *Schema, t *Topology, owners map[runtimeschema.Gro
 		}
 		if b == nil {
 			b = newBuilder(t, c.permissions, c.docs.Traced)
-			b.layFragments(c.fragments, len(c.docs.Permissions), c.docs.Traced)
+			b.layFragments(c.fragments, c.docs.Traced)
 		}
 		o, sources := c.overlay(gvk)
 		touched[gvk] = append(append(sources, t.Source), c.fragmentsIn(t)...)
@@ -199,32 +197,22 @@ func inOrder[V any](kinds map[runtimeschema.GroupVersionKind]V) []runtimeschema.
 
 // overlay combines all documents about a kind in one tree. It also returns their sources.
 func (c *compiler) overlay(gvk runtimeschema.GroupVersionKind) (*overlay, []string) {
-	o := c.lay(gvk)
+	o := &overlay{}
 	var sources []string
 	for i := range c.docs.Permissions {
 		d := &c.docs.Permissions[i]
 		switch {
 		case d.matches(gvk):
 			c.matched[i]++
+			o.lay(c.read(i))
 		case d.matchesKind(gvk):
-			o.borrow(c.loans(gvk, d, c.read(i)))
+			o.lay(c.lent(gvk, d, c.read(i)))
 		default:
 			continue
 		}
 		sources = append(sources, d.Source)
 	}
 	return o, sources
-}
-
-// lay combines the documents about one version in one tree.
-func (c *compiler) lay(gvk runtimeschema.GroupVersionKind) *overlay {
-	o := &overlay{}
-	for i := range c.docs.Permissions {
-		if c.docs.Permissions[i].matches(gvk) {
-			o.lay(c.read(i))
-		}
-	}
-	return o
 }
 
 // read returns the statements of a document.
@@ -237,7 +225,7 @@ func (c *compiler) read(i int) []statement {
 		}
 		c.statements[i], errs = statements(d.Source, d.Rank, d.Entries, from)
 		for _, s := range c.statements[i] {
-			s.guard.everyKind, s.guard.document = d.Kind == "*" && d.Fragment == "", i
+			s.guard.everyKind = d.Kind == "*" && d.Fragment == ""
 		}
 		c.report(errs...)
 	}

@@ -133,7 +133,7 @@ func TestCompile_AFailedKindNamesTheFaultOfItsOwnSource(t *testing.T) {
 		types := things(t).Topologies[0]
 		types.Source, types.TypePermissions = version+".json", map[string][]Entry{"b": bad}
 		types.Kinds = map[runtimeschema.GroupVersionKind]string{of("A"): "a", of("B"): "b"}
-		types.Lossy = map[runtimeschema.GroupVersionKind]Loss{of("A"): {}}
+		types.Lossy = map[runtimeschema.GroupVersionKind]string{of("A"): "elsewhere"}
 		docs.Topologies = append(docs.Topologies, types)
 	}
 	s, _ := Compile(docs)

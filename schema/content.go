@@ -19,13 +19,6 @@ func (c *content) flags(set ...bool) {
 
 func (c *content) number(n int) { *c = binary.AppendUvarint(*c, uint64(n)) }
 
-func (c *content) numbers(all []int) {
-	c.number(len(all))
-	for _, n := range all {
-		c.number(n)
-	}
-}
-
 // texts writes texts whose number is always the same.
 func (c *content) texts(all ...string) {
 	for _, text := range all {

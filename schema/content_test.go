@@ -20,19 +20,18 @@ func TestC2_EntriesThatDifferHaveDifferentContent(t *testing.T) {
 	}
 	seen := map[string]string{}
 	for name, g := range map[string]*guard{
-		"verb":                       entry(v1alpha1.FieldPermission{Verb: "a"}),
-		"longer verb":                entry(v1alpha1.FieldPermission{Verb: "ab"}),
-		"parameter":                  entry(v1alpha1.FieldPermission{Verb: "a", ParameterizedBy: "b"}),
-		"treatment":                  entry(v1alpha1.FieldPermission{Verb: "a", ParameterTreatment: "b"}),
-		"expression":                 entry(v1alpha1.FieldPermission{Verb: "a", ParameterExpression: "b"}),
-		"excluded":                   entry(v1alpha1.FieldPermission{Verb: "a", Excluded: true}),
-		"condition":                  entry(v1alpha1.FieldPermission{Verb: "a", ExcludedWhen: "b"}),
-		"condition of other version": change(func(g *guard) { g.also = []string{"b"} }),
-		"two conditions":             change(func(g *guard) { g.also = []string{"b", "c"} }),
-		"other conditions":           change(func(g *guard) { g.also = []string{"bc"} }),
-		"bared":                      change(func(g *guard) { g.bared = true }),
-		"power":                      change(func(g *guard) { g.entry.Powers = []Power{RunsCode} }),
-		"origin":                     change(func(g *guard) { g.from = []Origin{{FormAnnotation, "b"}} }),
+		"verb":             entry(v1alpha1.FieldPermission{Verb: "a"}),
+		"longer verb":      entry(v1alpha1.FieldPermission{Verb: "ab"}),
+		"parameter":        entry(v1alpha1.FieldPermission{Verb: "a", ParameterizedBy: "b"}),
+		"treatment":        entry(v1alpha1.FieldPermission{Verb: "a", ParameterTreatment: "b"}),
+		"expression":       entry(v1alpha1.FieldPermission{Verb: "a", ParameterExpression: "b"}),
+		"excluded":         entry(v1alpha1.FieldPermission{Verb: "a", Excluded: true}),
+		"condition":        entry(v1alpha1.FieldPermission{Verb: "a", ExcludedWhen: "b"}),
+		"two conditions":   change(func(g *guard) { g.when = []string{"b", "c"} }),
+		"other conditions": change(func(g *guard) { g.when = []string{"bc"} }),
+		"bared":            change(func(g *guard) { g.bared = true }),
+		"power":            change(func(g *guard) { g.entry.Powers = []Power{RunsCode} }),
+		"origin":           change(func(g *guard) { g.from = []Origin{{FormAnnotation, "b"}} }),
 	} {
 		if other, is := seen[g.says]; is {
 			t.Errorf("%s and %s say the same", name, other)
@@ -54,23 +53,22 @@ func TestC2_OverlaysThatDifferHaveDifferentIdentities(t *testing.T) {
 	seen := map[string]string{}
 	for name, o := range map[string]*overlay{
 		"nothing":          {},
-		"guard":            {guard: a},
-		"other guard":      {guard: b},
-		"general":          {general: []*guard{a}},
-		"two general":      {general: []*guard{a, a}},
+		"claim":            {level: level{claim: a}},
+		"other claim":      {level: level{claim: b}},
+		"general":          {general: []level{{claim: a}}},
+		"general and own":  {level: level{claim: a}, general: []level{{claim: a}}},
+		"two general":      {general: []level{{claim: a}, {claim: a}}},
 		"written":          {written: a},
 		"included":         {included: a},
 		"emitter":          {emitter: a},
 		"role":             {role: "a"},
 		"catalogued":       {catalogued: true},
-		"said":             {documents: documents{saidBy: []int{1}}},
-		"barred":           {documents: documents{barredBy: []int{1}}},
-		"said twice":       {documents: documents{saidBy: []int{1, 1}}},
-		"beside":           {beside: []*guard{a}},
-		"items":            {any: &overlay{guard: a}},
-		"field":            {fields: map[string]*overlay{"a": {guard: a}}},
+		"entry":            {level: level{entries: []*guard{a}}},
+		"general entry":    {general: []level{{entries: []*guard{a}}}},
+		"items":            {any: &overlay{level: level{claim: a}}},
+		"field":            {fields: map[string]*overlay{"a": {level: level{claim: a}}}},
 		"field without it": {fields: map[string]*overlay{"a": {}}},
-		"other field":      {fields: map[string]*overlay{"b": {guard: a}}},
+		"other field":      {fields: map[string]*overlay{"b": {level: level{claim: a}}}},
 	} {
 		id := o.identity()
 		if other, is := seen[id]; is {

@@ -55,9 +55,9 @@ type Topology struct {
 	// in which readers get it. A review shows it in another form if it was applied by server-side apply. The function returns false if readers
 	// get the object without some of its fields.
 	Reads map[runtimeschema.GroupVersionKind]func(object map[string]any) bool
-	// Lossy are the kinds whose version may change more than it shows. If it is nil, nothing is known about conversion, and Compile
-	// compares the versions.
-	Lossy map[runtimeschema.GroupVersionKind]Loss
+	// Lossy are the kinds whose version may change more than it shows, with advice for messages (Kind.Instead). If it is nil, nothing is known
+	// about conversion, and Compile compares the versions.
+	Lossy map[runtimeschema.GroupVersionKind]string
 	// Unserved are versions that a server can convert to but does not serve. managedFields may name them.
 	Unserved []runtimeschema.GroupVersionKind
 	// KeepsNames means that a field has the same path in every version: conversion changes only the apiVersion.

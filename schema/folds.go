@@ -18,7 +18,7 @@ func (o *overlay) hasKeys() bool {
 	if o.items() == nil || !o.any.catalogued {
 		return false
 	}
-	return slices.ContainsFunc([]*guard{o.guard, o.included, o.emitter}, func(g *guard) bool {
+	return slices.ContainsFunc([]*guard{o.claim, o.included, o.emitter}, func(g *guard) bool {
 		return g != nil && g.entry.ParameterSource != "" && (g.rank <= RankCatalogue || g.isIncluded())
 	})
 }

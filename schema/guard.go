@@ -38,8 +38,8 @@ func (known permissions) in(m mode, p *Permission) *Permission {
 	return &known.barring[p][m]
 }
 
-// permission compiles one guard at a place. It returns nil if the guard has no verb, does not apply, or is faulty.
-func (b *builder) permission(g *guard, p place) *Permission {
+// fit returns the guard as it holds at a place. It returns nil if the guard has no verb, does not apply, or is faulty.
+func (b *builder) fit(g *guard, p place) *guard {
 	if g == nil {
 		return nil
 	}
@@ -52,10 +52,8 @@ func (b *builder) permission(g *guard, p place) *Permission {
 		}
 		return nil
 	}
-	verb, err := verbs.New(e.Verb)
-	if err != nil {
-		// The overlay has already refused such entries.
-		b.errs = append(b.errs, g.fault("%s: %v", orRoot(b.at), err))
+	if e.Excluded && e.ExcludedWhen != "" {
+		b.errs = append(b.errs, g.fault("%s: is excluded always and under a condition: keep one of excluded and excludedWhen", orRoot(b.at)))
 		return nil
 	}
 	if !b.takes(g, p) {
@@ -63,19 +61,33 @@ func (b *builder) permission(g *guard, p place) *Permission {
 			return nil
 		}
 		g = g.bare()
-		e = g.entry
 	}
-	if e.ExcludedWhen != "" && !p.isScalar {
+	if len(g.when) > 0 && !p.isScalar {
 		if !g.lent && !e.Optional {
 			b.errs = append(b.errs, g.fault("%s: excludedWhen is about a string, a number or a boolean, and the type declares something else: put it at the scalar, or write a ConditionalPolicy of effect Deny", orRoot(b.at)))
 			return nil
 		}
 		g = g.always()
 	}
+	return g
+}
+
+// permission compiles a guard that fits. It returns nil for nil and for one that is faulty.
+func (b *builder) permission(g *guard) *Permission {
+	if g == nil {
+		return nil
+	}
 	if known := b.permissions.byContent[g.says]; known != nil {
 		return known
 	}
-	out := &Permission{verb: verb, parameter: e.ParameterizedBy, treatment: e.ParameterTreatment, excluded: g.entry.Excluded, bared: g.bared, powers: e.Powers, origins: g.from, effect: g.effect}
+	e := g.entry
+	verb, err := verbs.New(e.Verb)
+	if err != nil {
+		// The overlay has already refused such entries.
+		b.errs = append(b.errs, g.fault("%s: %v", orRoot(b.at), err))
+		return nil
+	}
+	out := &Permission{verb: verb, parameter: e.ParameterizedBy, treatment: e.ParameterTreatment, excluded: g.excluded, bared: g.bared, powers: e.Powers, origins: g.from, effect: g.effect}
 	if !b.parameter(g, out) || !b.exclusion(g, out) {
 		return nil
 	}
@@ -147,14 +159,7 @@ func (b *builder) parameter(g *guard, out *Permission) bool {
 }
 
 func (b *builder) exclusion(g *guard, out *Permission) bool {
-	if g.entry.ExcludedWhen == "" {
-		return true
-	}
-	if g.entry.Excluded {
-		b.errs = append(b.errs, g.fault("%s: is excluded always and under a condition: keep one of excluded and excludedWhen", orRoot(b.at)))
-		return false
-	}
-	for _, expression := range append([]string{g.entry.ExcludedWhen}, g.also...) {
+	for _, expression := range g.when {
 		program, err := valueDialect.compile(expression, cel.BoolType)
 		if err != nil {
 			b.errs = append(b.errs, g.fault("%s: excludedWhen %v", orRoot(b.at), err))

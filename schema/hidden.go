@@ -7,49 +7,38 @@ import (
 	runtimeschema "k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/version"
 
+	"github.com/fieldperm/fieldperm/schema/fieldpath"
 	"github.com/fieldperm/fieldperm/verbs"
 )
 
-// Loss describes a lossy version: a write through it may change fields that it does not show, because it prunes them, stores them in
-// annotations, or passes them to a conversion webhook.
-type Loss struct {
-	// Instead is the cure for users, in messages. It is the end of a sentence.
-	Instead string
-	// Metadata means that the write may change labels and annotations as well.
-	Metadata bool
-	// Elsewhere means that a write of a subresource may also change hidden fields in the rest of the object.
-	Elsewhere bool
-}
-
-// hidden describes the fields that a write through one version may change, in any version of the kind, without showing them.
+// hidden describes what a write through one version may change, in any version of the kind, without showing it.
 type hidden struct {
-	instead   string
-	elsewhere bool
-	// lossless means that the version keeps every field, but some fields have unknown names in it, or other verbs.
-	lossless bool
-	// shown are the top-level fields in which a lossless version hides nothing.
-	shown map[string]bool
-	// replicas means that the Scale of a lossless version hides nothing.
-	replicas bool
+	instead string
+	// lossy means that a write may change any field. If it is false, the version keeps every field, and cannot place some.
+	lossy bool
 	// barriers are the barriers of the schemas, without their parameters, sorted. Conditional ones are included, because their conditions
 	// are about values that the version does not show.
 	barriers []verbs.Verb
-	// verbs are the names of all verbs that guard a field.
+	// verbs are the names of the verbs that guard such fields.
 	verbs map[string]bool
+	// unplaced: see Unplaced.
+	unplaced []Unplaced
 }
 
-// Lossy reports whether a write through this version may change fields that the version does not show. Only granular:* covers such a
-// write, and the write must also pass HiddenBarriers.
-func (k *Kind) Lossy() bool { return k.hidden != nil && !k.hidden.lossless }
+// Unplaced is a verb of another version that a version cannot place: the field has another name there, or other verbs.
+type Unplaced struct {
+	// Version has the verb at Path.
+	Version, Path string
+	Verb          verbs.Verb
+	// IsBarrier means that the verb is a barrier there. If not, it may be one of an UncoveredPermissionSet.
+	IsBarrier bool
+}
 
-// Hides reports whether a change of any field may be a change of a field that has a barrier under another name in another version.
-func (k *Kind) Hides() bool { return k.hidden != nil }
+// Lossy reports whether a write through this version may change fields that the version does not show, because it prunes them, stores them in
+// annotations, or passes them to a conversion webhook. Only granular:* covers such a write, and the write must also pass HiddenBarriers.
+func (k *Kind) Lossy() bool { return k.hidden != nil && k.hidden.lossy }
 
-// MayHide reports whether a change in a top-level field may be a change of a field that has a barrier under another name in another
-// version. "" is the whole object. Such a change must pass HiddenBarriers. A lossy version may hide more fields; see Lossy.
-func (k *Kind) MayHide(field string) bool { return k.hidden != nil && !k.hidden.shown[field] }
-
-// Instead returns advice for a write that must pass HiddenBarriers, "" if no write must.
+// Instead returns advice for a write that must pass HiddenBarriers, "" if no write must. It is the end of a sentence.
 func (k *Kind) Instead() string {
 	if k.hidden == nil {
 		return ""
@@ -57,15 +46,24 @@ func (k *Kind) Instead() string {
 	return k.hidden.instead
 }
 
-// HiddenBarriers returns the barriers that a write must pass because of hidden fields. For a lossy version these are the barriers of
-// every version of the kind: those of the schemas, without their parameters, and those of uncovered whose verb any version has. For a
-// lossless version they are the barriers on fields that may have other names in it. Only its own verb passes such a barrier. granular:*
-// is not returned, because it belongs to the root.
+// HiddenBarriers returns the barriers that every change through the version must pass besides those of its own fields. For a lossy version these
+// are the barriers of every version of the kind: those of the schemas, without their parameters, and those of uncovered whose verb any version
+// has. For another version they are those of Unplaced. Only its own verb passes such a barrier. granular:* is not returned, because it belongs to
+// the root.
 func (k *Kind) HiddenBarriers(uncovered VerbSet) []verbs.Verb {
 	if k.hidden == nil {
 		return nil
 	}
 	return k.hidden.borne(uncovered)
+}
+
+// Unplaced returns the verbs of other versions that this version cannot place, each once for a version, by version and verb. It is empty for a
+// lossy version.
+func (k *Kind) Unplaced() []Unplaced {
+	if k.hidden == nil {
+		return nil
+	}
+	return k.hidden.unplaced
 }
 
 // BarredWithin returns the barriers of the schema and of uncovered at and below the node, without their parameters. Conditional barriers
@@ -78,9 +76,7 @@ func (n *Node) BarredWithin(uncovered VerbSet) []verbs.Verb {
 
 // MayBarElsewhere reports whether a write of any subresource through this version must pass a barrier of a schema, wherever the barrier
 // is in the object.
-func (k *Kind) MayBarElsewhere() bool {
-	return k.hidden != nil && k.hidden.elsewhere && len(k.hidden.barriers) > 0
-}
+func (k *Kind) MayBarElsewhere() bool { return k.hidden != nil && len(k.hidden.barriers) > 0 }
 
 // Through returns the kind for a request that was sent in the version sent of the same kind, and converted before the review. It returns
 // k itself unless sent is lossy.
@@ -100,16 +96,18 @@ func withoutParameter(v verbs.Verb) verbs.Verb {
 	return v
 }
 
+func compareVerbs(a, b verbs.Verb) int { return strings.Compare(a.String(), b.String()) }
+
 func (s VerbSet) sorted() []verbs.Verb {
 	out := make([]verbs.Verb, 0, len(s))
 	for v := range s {
 		out = append(out, v)
 	}
-	slices.SortFunc(out, func(a, b verbs.Verb) int { return strings.Compare(a.String(), b.String()) })
+	slices.SortFunc(out, compareVerbs)
 	return out
 }
 
-// conceal finds the lossy versions of every kind, and the fields that each version hides. If another version failed to compile, a lossy version
+// conceal finds the lossy versions of every kind, and what each other version cannot place. If another version failed to compile, a lossy version
 // fails as well, because the barriers of the other are not known.
 func (c *compiler) conceal(s *Schema, owners map[runtimeschema.GroupVersionKind]*Topology) {
 	versions := map[runtimeschema.GroupKind][]runtimeschema.GroupVersionKind{}
@@ -129,27 +127,24 @@ func (c *compiler) conceal(s *Schema, owners map[runtimeschema.GroupVersionKind]
 			return version.CompareKubeAwareVersionStrings(b.Version, a.Version)
 		})
 		for _, gvk := range all {
-			loss, lossy := owners[gvk].Lossy[gvk]
+			instead, lossy := owners[gvk].Lossy[gvk]
 			if owners[gvk].Lossy == nil {
-				loss, lossy = c.compare(gvk, all, roundTrips[kind])
+				instead, lossy = c.compare(gvk, all, roundTrips[kind])
 			}
 			if s.kinds[gvk] == nil {
 				continue
 			}
 			if !lossy {
-				loss, lossy = c.contradiction(s, gvk, all)
-			}
-			if !lossy {
-				c.concealNames(s, gvk, all, roundTrips[kind])
+				c.place(s, gvk, all, roundTrips[kind])
 				continue
 			}
-			h := &hidden{instead: loss.Instead, elsewhere: loss.Elsewhere, verbs: map[string]bool{}}
+			h := &hidden{instead: instead, lossy: true, verbs: map[string]bool{}}
 			for _, other := range all {
 				if err := s.failed[other]; err != nil {
 					s.failed[gvk] = err
 					continue
 				}
-				h.add(s.kinds[other], loss.Metadata)
+				h.add(s.kinds[other])
 			}
 			if s.failed[gvk] != nil {
 				continue
@@ -173,37 +168,29 @@ func (c *compiler) conceal(s *Schema, owners map[runtimeschema.GroupVersionKind]
 	}
 }
 
-// compare finds from the trees whether a version is lossy. If the versions round-trip, a version that equals the newest has all its
-// fields. If nothing is known about conversion, the version must equal every other.
-func (c *compiler) compare(gvk runtimeschema.GroupVersionKind, all []runtimeschema.GroupVersionKind, roundTrips bool) (Loss, bool) {
+// compare finds from the trees whether a version is lossy, and returns the advice. If the versions round-trip, a version that equals the newest
+// has all its fields. If nothing is known about conversion, the version must equal every other.
+func (c *compiler) compare(gvk runtimeschema.GroupVersionKind, all []runtimeschema.GroupVersionKind, roundTrips bool) (instead string, lossy bool) {
 	newest := all[0]
 	with := all
 	if roundTrips {
 		with = all[:1]
 	}
 	for _, other := range with {
-		if c.trees[gvk] != c.trees[other] && !(c.docs.Traced && sameButOrigins(c.trees[gvk], c.trees[other])) {
-			if !roundTrips {
-				return Loss{Instead: "the versions of this kind differ, and nothing says what a server loses when it converts one into another", Metadata: true, Elsewhere: true}, true
-			}
-			return Loss{Instead: "version \"" + gvk.Version + "\" does not show every field: write through version \"" + newest.Version + "\""}, true
+		switch {
+		case c.sameTree(gvk, other):
+		case roundTrips:
+			return "version \"" + gvk.Version + "\" does not show every field: write through version \"" + newest.Version + "\"", true
+		default:
+			return "the versions of this kind differ, and nothing says what a server loses when it converts one into another", true
 		}
 	}
-	return Loss{}, false
+	return "", false
 }
 
-// bar adds a barrier.
-func (h *hidden) bar(v verbs.Verb) {
-	if !slices.Contains(h.barriers, v) {
-		h.barriers = append(h.barriers, v)
-	}
-}
-
-// advise sets the advice, unless it is already set.
-func (h *hidden) advise(instead string) {
-	if h.instead == "" {
-		h.instead = instead
-	}
+// sameTree reports whether two versions have equal trees, whatever documents the permissions come from.
+func (c *compiler) sameTree(a, b runtimeschema.GroupVersionKind) bool {
+	return c.trees[a] == c.trees[b] || c.docs.Traced && sameButOrigins(c.trees[a], c.trees[b])
 }
 
 // guard adds the permissions of a node.
@@ -213,6 +200,13 @@ func (h *hidden) guard(n *Node) {
 		if p.MayBar() {
 			h.bar(withoutParameter(p.verb))
 		}
+	}
+}
+
+// bar adds a barrier.
+func (h *hidden) bar(v verbs.Verb) {
+	if !slices.Contains(h.barriers, v) {
+		h.barriers = append(h.barriers, v)
 	}
 }
 
@@ -227,19 +221,9 @@ func (h *hidden) borne(uncovered VerbSet) []verbs.Verb {
 	return out
 }
 
-// add adds the permissions of a kind's fields. metadata says whether to include those of metadata, which is the same in every version.
-func (h *hidden) add(k *Kind, metadata bool) {
-	seen := map[*Node]bool{}
-	if m := k.Root.mapping; m != nil {
-		for name, child := range m.fields {
-			if name != "metadata" || metadata {
-				each(child, seen, h.guard)
-			}
-		}
-		for _, child := range m.keys {
-			each(child, seen, h.guard)
-		}
-		each(m.value, seen, h.guard)
-	}
-	slices.SortFunc(h.barriers, func(a, b verbs.Verb) int { return strings.Compare(a.String(), b.String()) })
+// add adds the permissions of a kind's fields.
+func (h *hidden) add(k *Kind) {
+	seen := map[*Node]bool{k.Root: true}
+	children(k.Root, func(_ fieldpath.Element, child *Node) { each(child, seen, h.guard) })
+	slices.SortFunc(h.barriers, compareVerbs)
 }

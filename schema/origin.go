@@ -1,8 +1,6 @@
 package schema
 
 import (
-	"slices"
-
 	runtimeschema "k8s.io/apimachinery/pkg/runtime/schema"
 )
 
@@ -38,15 +36,6 @@ func (d *PermissionDocument) origin() Origin {
 		return Origin{Form: FormCatalogue}
 	}
 	return Origin{d.Form, d.Source}
-}
-
-// withOrigins adds the origins of another guard that makes this one a stronger barrier.
-func (g *guard) withOrigins(other *guard) {
-	for _, from := range other.from {
-		if !slices.Contains(g.from, from) {
-			g.from = append(slices.Clone(g.from), from)
-		}
-	}
 }
 
 // Trace is what only a traced compile keeps of a kind; see Documents.Traced.

@@ -14,10 +14,9 @@ import (
 
 // overlay is the tree of a kind's entries by path pattern. It does not change after the build of nodes has begun.
 type overlay struct {
-	guard *guard
-	// general are the guards that this overlay has below those of all values of the map, if it singles out one key.
-	general []*guard
-	documents
+	level
+	// general are the levels of the patterns that stand for this place and for others: all values of a map, and the keys with a prefix.
+	general []level
 	// catalogued means that the catalogue has an entry here, in a document or in an included fragment.
 	catalogued bool
 	role       Role
@@ -25,38 +24,35 @@ type overlay struct {
 	written *guard
 	// emitter is a guard that emitted a parameter before another guard replaced it.
 	emitter *guard
-	// included is an entry of an included fragment, or of another document of an administrator, that does not count here. The node still
-	// emits its parameter, which other entries of the document need.
+	// included is an entry of an included fragment that does not count here. The node still emits its parameter, which other entries of the
+	// document need.
 	included *guard
-	// beside are barriers of entries that do not count, because one of a higher standing does. They hold beside it.
-	beside []*guard
-	fields map[string]*overlay
-	any    *overlay
-	key    string
+	fields   map[string]*overlay
+	any      *overlay
+	key      string
 }
 
-// documents are the documents of administrators with an entry for a path. barredBy are those whose entry is a barrier.
-type documents struct{ saidBy, barredBy []int }
-
-// and returns the documents of both.
-func (d documents) and(other documents) documents {
-	return documents{slices.Concat(d.saidBy, other.saidBy), slices.Concat(d.barredBy, other.barredBy)}
+// level is what the documents say about one pattern.
+type level struct {
+	// claim is the entry of the highest standing, nil for none. It gives the node its verb.
+	claim *guard
+	// entries are those of all documents that have a verb. Each one that is a barrier holds: no document lifts the barrier of another.
+	entries []*guard
 }
 
-// guard is the entry that counts for one pattern.
+// guard is one entry of a document.
 type guard struct {
 	entry  *Entry
 	source string
 	rank   Rank
+	// excluded and when say for which values the guard is a barrier: for all, or for those for which a condition is true.
+	excluded bool
+	when     []string
 	// content is a unique text for everything that a node takes from the entry. says is the part of it that makes the permission, effect
 	// the same without its origins.
 	content, says, effect string
-	// also are the conditions under which other versions have the barrier.
-	also []string
-	// document is the place of the document among all.
-	document int
-	// lent means that the entry, or a part of it, comes from another version. If the path does not emit the parameter, the verb is
-	// used without it. If no scalar is declared there, the barrier holds for all values.
+	// lent means that the entry comes from another version. If the path does not emit the parameter, the verb is used without it. If no
+	// scalar is declared there, the barrier holds for all values.
 	lent bool
 	// bared means that the verb takes a parameter, which is not known here.
 	bared bool
@@ -67,7 +63,10 @@ type guard struct {
 }
 
 func newGuard(source string, rank Rank, e *Entry, from []Origin) *guard {
-	g := &guard{entry: e, source: source, rank: rank, from: from}
+	g := &guard{entry: e, source: source, rank: rank, excluded: e.Excluded, from: from}
+	if e.ExcludedWhen != "" {
+		g.when = []string{e.ExcludedWhen}
+	}
 	g.describe()
 	return g
 }
@@ -76,9 +75,9 @@ func newGuard(source string, rank Rank, e *Entry, from []Origin) *guard {
 func (g *guard) describe() {
 	var c content
 	e := g.entry
-	c.flags(e.Excluded, g.bared)
-	c.texts(e.Verb, e.ParameterizedBy, e.ParameterTreatment, e.ParameterExpression, e.ExcludedWhen)
-	c.list(g.also...)
+	c.flags(g.excluded, g.bared)
+	c.texts(e.Verb, e.ParameterizedBy, e.ParameterTreatment, e.ParameterExpression)
+	c.list(g.when...)
 	c.list(stringsOf(e.Powers)...)
 	g.effect = string(c)
 	for _, from := range g.from {
@@ -91,6 +90,79 @@ func (g *guard) describe() {
 	c.texts(g.says, e.ParameterSource, writesKey(e.Writes), e.Fragment.Name, e.Fragment.At)
 	c.number(int(g.rank))
 	g.content = string(c)
+}
+
+// change returns a changed copy.
+func (g *guard) change(change func(*guard)) *guard {
+	out, e := *g, *g.entry
+	out.entry = &e
+	change(&out)
+	out.describe()
+	return &out
+}
+
+// bare returns the guard without the parameter of its verb.
+func (g *guard) bare() *guard {
+	return g.change(func(out *guard) {
+		out.bared = out.bared || out.entry.ParameterizedBy != ""
+		out.entry.ParameterizedBy, out.entry.ParameterTreatment, out.entry.ParameterExpression = "", "", ""
+	})
+}
+
+// always returns the guard as a barrier for all values.
+func (g *guard) always() *guard {
+	return g.change(func(out *guard) { out.excluded, out.when = true, nil })
+}
+
+// unbarred returns the guard without its barrier.
+func (g *guard) unbarred() *guard {
+	if !g.bars() {
+		return g
+	}
+	return g.change(func(out *guard) { out.excluded, out.when = false, nil })
+}
+
+// joined returns the guard as a barrier wherever the other one, which has the same verb, is one.
+func (g *guard) joined(other *guard) *guard {
+	if g == other {
+		return g
+	}
+	return g.change(func(out *guard) {
+		for _, from := range other.from {
+			if !slices.Contains(out.from, from) {
+				out.from = append(slices.Clip(out.from), from)
+			}
+		}
+		out.excluded = g.excluded || other.excluded
+		out.when = nil
+		if !out.excluded {
+			out.when = slices.Compact(slices.Sorted(slices.Values(slices.Concat(g.when, other.when))))
+		}
+	})
+}
+
+func (g *guard) bars() bool { return g.entry.Verb != "" && (g.excluded || len(g.when) > 0) }
+
+func (g *guard) sameVerb(other *guard) bool {
+	a, b := g.entry, other.entry
+	return a.Verb == b.Verb && a.ParameterizedBy == b.ParameterizedBy && a.ParameterTreatment == b.ParameterTreatment && a.ParameterExpression == b.ParameterExpression
+}
+
+// isIncluded reports whether the entry comes from an include.
+func (g *guard) isIncluded() bool { return g.entry.Fragment != Fragment{} }
+
+// standing orders the claims of one pattern. An include stands for many entries that its author does not see. So it adds to what other
+// documents say about the kind, and replaces nothing of it, whatever the ranks. What a document says about this version outranks what one of the
+// same rank says about another.
+func (g *guard) standing() int {
+	out := 2 * int(g.rank)
+	if g.rank > RankCatalogue && !g.isIncluded() {
+		out += 2 * int(RankAdministrator)
+	}
+	if !g.lent {
+		out++
+	}
+	return out
 }
 
 // writesKey returns a unique text for the writes.
@@ -118,129 +190,72 @@ func sortedKeys[K cmp.Ordered, V any](m map[K]V) []K {
 	return out
 }
 
-// lay adds the statements of one document to the tree.
+// lay adds the statements of one document to the tree. Of documents of one rank the claim of the last counts.
 func (o *overlay) lay(document []statement) {
 	for _, s := range document {
-		at := o.at(s.path)
-		at.catalogued = at.catalogued || s.guard.rank <= RankCatalogue || s.guard.isIncluded()
+		at, g := o.at(s.path), s.guard
+		at.catalogued = at.catalogued || g.rank <= RankCatalogue || g.isIncluded()
 		// The catalogue gives a role, and no other document can remove it.
-		if e := s.guard.entry; e.Role != RoleNone {
-			at.role = e.Role
+		if g.entry.Role != RoleNone {
+			at.role = g.entry.Role
 		}
-		if len(s.guard.entry.Writes) > 0 {
-			at.written = s.guard
+		if len(g.entry.Writes) > 0 {
+			at.written = g
 			continue
 		}
-		at.note(s.guard)
-		switch {
-		case at.guard == nil || s.guard.standing() > at.guard.standing():
-			at.settle(at.over(s.guard, at.guard), at.guard)
-		case s.guard.standing() < at.guard.standing():
-			at.settle(at.over(at.guard, s.guard), s.guard)
-		case at.guard.isLiftedBy(s.guard):
-			at.settle(at.guard, s.guard)
-		case at.guard.isAgainst(s.guard):
-			at.settle(s.guard.joined(at.guard), at.guard)
-		default:
-			at.settle(s.guard, at.guard)
+		at.add(g)
+		if at.claim == nil || g.standing() >= at.claim.standing() {
+			at.settle(g, at.claim)
+		} else {
+			at.settle(at.claim, g)
 		}
 	}
 }
 
-// note records the document of an entry.
-func (o *overlay) note(g *guard) {
-	if g.rank != RankAdministrator {
-		return
-	}
-	o.saidBy = append(o.saidBy, g.document)
-	if g.bars() {
-		o.barredBy = append(o.barredBy, g.document)
+// add adds entries.
+func (l *level) add(entries ...*guard) {
+	for _, g := range entries {
+		if g.entry.Verb != "" && !slices.ContainsFunc(l.entries, func(known *guard) bool { return known.content == g.content && known.source == g.source }) {
+			l.entries = append(slices.Clip(l.entries), g)
+		}
 	}
 }
 
-// over returns the guard that counts over another one, which may be nil. No document lifts the barrier of another: with the same verb it is one of the
-// guard that counts, and with another verb it holds beside it.
-func (o *overlay) over(counts, other *guard) *guard {
-	if other == nil || !other.bars() {
-		return counts
-	}
-	// A third document may replace the guard that counts. Where that has the barrier, it is not needed besides (guard.hasBarrierOf).
-	o.beside = append(o.beside, other)
-	if !counts.sameVerb(other) {
-		return counts
-	}
-	return counts.joined(other)
-}
-
-// hasBarrierOf reports whether the guard is a barrier with the same verb wherever the other one is.
-func (g *guard) hasBarrierOf(other *guard) bool {
-	if g == nil || !g.sameVerb(other) || !g.bars() {
-		return false
-	}
-	return g == other || g.entry.Excluded || !other.entry.Excluded && (g.entry.ExcludedWhen == other.entry.ExcludedWhen || slices.Contains(g.also, other.entry.ExcludedWhen))
-}
-
-// settle makes the first guard count, and keeps what the other one emits. The other may be nil.
+// settle makes the first guard the claim, and keeps what the other one emits. The other may be nil.
 func (o *overlay) settle(counts, other *guard) {
-	o.guard = counts
+	o.claim = counts
 	switch {
 	case other == nil || other.entry.ParameterSource == "":
-	case other.isIncluded() && !counts.isIncluded(), counts.isLiftedBy(other):
+	case other.isIncluded() && !counts.isIncluded():
 		o.included = other
 	default:
 		o.emitter = other
 	}
 }
 
-// standing orders the guards of one pattern. An include stands for many entries that its author does not see. So it adds to what other
-// documents say about the kind, and replaces nothing of it, whatever the ranks: above all no barrier.
-func (g *guard) standing() int {
-	if g.rank <= RankCatalogue || g.isIncluded() {
-		return int(g.rank)
-	}
-	return int(RankAdministrator) + int(g.rank)
-}
-
-// isLiftedBy reports whether the guard is a barrier of an administrator that another document of an administrator would lift, by an entry
-// without one, or make conditional. Such documents have authors who do not know of each other, for example those of a catalogue for a product.
-func (g *guard) isLiftedBy(other *guard) bool {
-	return g.isAgainst(other) && (!other.bars() || g.entry.Excluded && !other.entry.Excluded)
-}
-
-// isAgainst reports whether the guard is a barrier that holds whatever the other guard says, because another administrator has made it.
-func (g *guard) isAgainst(other *guard) bool {
-	return g.bars() && g.rank == RankAdministrator && g.standing() == other.standing() && g.document != other.document
-}
-
-// joined returns the guard as a barrier under the condition of the other one too.
-func (g *guard) joined(other *guard) *guard {
-	if g.entry.Excluded {
-		return g
-	}
-	out := g.strengthen(other)
-	out.lent = g.lent
-	out.describe()
-	return out
-}
-
-// isIncluded reports whether the entry comes from an include.
-func (g *guard) isIncluded() bool { return g.entry.Fragment != Fragment{} }
-
 // emitting returns the guard whose parameter the node emits, nil for none.
 func (o *overlay) emitting() *guard {
 	if o == nil {
 		return nil
 	}
-	for _, g := range slices.Backward(slices.Concat([]*guard{o.included}, o.general, []*guard{o.guard})) {
-		if g != nil && g.entry.ParameterSource != "" {
-			return g
+	for _, l := range slices.Backward(o.levels()) {
+		if l.claim != nil && l.claim.entry.ParameterSource != "" {
+			return l.claim
 		}
 	}
-	return nil
+	return cmp.Or(o.emitter, o.included)
 }
 
-func (g *guard) bars() bool {
-	return g.entry.Verb != "" && (g.entry.Excluded || g.entry.ExcludedWhen != "")
+// levels returns the levels of the place, from general to specific.
+func (o *overlay) levels() []level { return append(slices.Clip(o.general), o.level) }
+
+// own returns the guards of the overlay itself, without those below it.
+func (o *overlay) own() []*guard {
+	own := []*guard{o.emitter, o.included}
+	for _, l := range o.levels() {
+		own = append(append(own, l.claim), l.entries...)
+	}
+	return slices.DeleteFunc(own, func(g *guard) bool { return g == nil })
 }
 
 // at returns the overlay of a path, which it adds if there is none.
@@ -283,54 +298,56 @@ func (o *overlay) items() *overlay {
 	return o.any
 }
 
-// merge lays outer over inner. Per node the guard of the higher standing counts. If they are equal outer counts, because the entry of a
-// field takes precedence over that of its type. ofKey means that outer is about one key, and inner about others too: then a barrier of outer holds
-// beside an inner guard of a higher standing, because it is more specific.
-func merge(outer, inner *overlay, ofKey bool) *overlay {
+// merge lays the entries of a field over those of its type. The claim of the higher standing counts. If they are equal that of the field counts.
+func merge(outer, inner *overlay) *overlay {
 	if outer == nil {
 		return inner
 	}
 	if inner == nil {
 		return outer
 	}
-	m := &overlay{guard: outer.guard, general: slices.Concat(inner.general, outer.general), role: outer.role, written: outer.written, any: merge(outer.any, inner.any, ofKey)}
-	m.documents, m.beside = outer.documents.and(inner.documents), slices.Concat(inner.beside, outer.beside)
-	m.catalogued = outer.catalogued || inner.catalogued
-	m.emitter, m.included = cmp.Or(outer.emitter, inner.emitter), cmp.Or(outer.included, inner.included)
+	m := outer.with(inner, merge)
+	m.general = slices.Concat(inner.general, outer.general)
+	m.add(inner.entries...)
 	switch {
-	case inner.guard == nil:
-	case m.guard == nil || inner.guard.standing() > m.guard.standing():
-		if ofKey && m.guard != nil && m.guard.bars() {
-			m.beside = append(m.beside, m.guard)
-		}
-		counts := inner.guard
-		if !ofKey {
-			counts = m.over(counts, m.guard)
-		}
-		m.settle(counts, m.guard)
+	case inner.claim == nil:
+	case outer.claim == nil || inner.claim.standing() > outer.claim.standing():
+		m.settle(inner.claim, outer.claim)
 	default:
-		counts := m.guard
-		if !ofKey && (inner.guard.standing() < counts.standing() || inner.guard.isAgainst(counts)) {
-			counts = m.over(counts, inner.guard)
-		}
-		m.settle(counts, inner.guard)
-		if inner.holdsBeside(outer) {
-			m.general = slices.Concat(inner.general, []*guard{inner.guard}, outer.general)
-		}
+		m.settle(outer.claim, inner.claim)
 	}
+	return m
+}
+
+// narrow lays the entries of one key over those that are about other keys too. They become levels of their own: the barriers of all hold, and the
+// claim of the key counts.
+func narrow(key, wide *overlay) *overlay {
+	if key == nil {
+		return wide
+	}
+	if wide == nil {
+		return key
+	}
+	m := key.with(wide, narrow)
+	m.general = slices.Concat(wide.general, []level{wide.level}, key.general)
+	return m
+}
+
+// with returns a copy of the overlay that takes from another one what it lacks, except for its levels.
+func (o *overlay) with(other *overlay, combine func(o, other *overlay) *overlay) *overlay {
+	m := &overlay{level: o.level, catalogued: o.catalogued || other.catalogued, role: o.role, written: o.written, any: combine(o.any, other.any)}
+	m.emitter, m.included = cmp.Or(o.emitter, other.emitter), cmp.Or(o.included, other.included)
 	if m.role == RoleNone {
-		m.role = inner.role
+		m.role = other.role
 	}
 	if m.written == nil {
-		m.written = inner.written
+		m.written = other.written
 	}
-	if len(outer.fields)+len(inner.fields) > 0 {
-		m.fields = maps.Clone(outer.fields)
-		if m.fields == nil {
-			m.fields = map[string]*overlay{}
-		}
-		for name, in := range inner.fields {
-			m.fields[name] = merge(m.fields[name], in, ofKey)
+	if len(o.fields)+len(other.fields) > 0 {
+		m.fields = map[string]*overlay{}
+		maps.Copy(m.fields, o.fields)
+		for name, theirs := range other.fields {
+			m.fields[name] = combine(m.fields[name], theirs)
 		}
 	}
 	return m
@@ -346,11 +363,15 @@ func (o *overlay) identity() string {
 		var c content
 		c.texts(string(o.role))
 		c.flags(o.catalogued, o.emitter != nil, o.any != nil)
-		c.guards(o.general)
-		c.guards(o.beside)
-		c.guards([]*guard{o.guard, o.written, o.included})
-		c.numbers(o.saidBy)
-		c.numbers(o.barredBy)
+		c.number(len(o.general))
+		for _, l := range o.levels() {
+			c.guards([]*guard{l.claim})
+			c.guards(l.entries)
+			for _, g := range l.entries {
+				c.texts(g.source)
+			}
+		}
+		c.guards([]*guard{o.written, o.included})
 		if o.emitter != nil {
 			c.texts(o.emitter.entry.ParameterSource)
 		}

@@ -150,12 +150,12 @@ func (p *Permission) inAnyMode() *Permission {
 	return p
 }
 
-// BarsOnly reports whether the verb does not cover the node, so that only the barrier holds there: the permission is that of all keys of a map, or
+// BarsOnly reports whether the verb does not cover the node, so that only a barrier holds there: the permission is that of all keys of a map, or
 // of a prefix, at a key that has a verb of its own, or one that BarsBeside.
 func (p *Permission) BarsOnly() bool { return p.mode != covers }
 
-// BarsBeside reports whether the permission is a barrier of an entry that does not count at the node, because another one has a higher rank. No verb
-// of the node passes it: a change needs its verb besides.
+// BarsBeside reports whether the permission is a barrier of an entry with another verb than that of the node. No verb of the node passes it: a change
+// needs its verb besides, or one below.
 func (p *Permission) BarsBeside() bool { return p.mode == barsBeside }
 
 // Powers returns the effects that the verb permits beyond its field, in the order of AllPowers. Callers must not change the slice.

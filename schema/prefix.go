@@ -29,8 +29,8 @@ func (o *overlay) guards() []*guard {
 		return nil
 	}
 	out := o.any.guards()
-	if o.guard != nil {
-		out = append(out, o.guard)
+	if o.claim != nil {
+		out = append(out, o.claim)
 	}
 	for _, name := range sortedKeys(o.fields) {
 		out = append(out, o.fields[name].guards()...)

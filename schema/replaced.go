@@ -24,11 +24,11 @@ type bare struct {
 
 // noteUnemitted notes such an entry. It is a fault if a verb lacks the parameter: with the parameter, barriers on the verb would disappear.
 func (b *builder) noteUnemitted(o *overlay, atom smd.Atom) {
-	if o.emitter == nil || o.guard == nil || o.guard == o.emitter {
+	if o.emitter == nil || o.claim == nil || o.claim == o.emitter {
 		return
 	}
 	name := o.emitter.entry.ParameterSource
-	if o.guard.entry.ParameterSource == name || !emits(atom) {
+	if source := o.claim.entry.ParameterSource; source == "" || source == name || !emits(atom) {
 		return
 	}
 	b.unemitted = append(b.unemitted, unemitted{b.unemittedFault(o, name), name, slices.Clone(b.at[:max(len(b.at)-1, 0)])})
@@ -49,7 +49,7 @@ func (b *builder) unemittedFaults() []error {
 }
 
 func (b *builder) unemittedFault(o *overlay, name string) error {
-	return o.guard.fault("%s: takes the place of an entry that emits parameter %q (%s), so every verb that takes the parameter would be gone: add parameterSource: %s", orRoot(b.at), name, o.emitter.source, name)
+	return o.claim.fault("%s: takes the place of an entry that emits parameter %q (%s), so every verb that takes the parameter would be gone: add parameterSource: %s", orRoot(b.at), name, o.emitter.source, name)
 }
 
 // emits reports whether a type can emit a parameter, from its keys or its value.
@@ -74,8 +74,10 @@ func (o *overlay) barsForNothing(at fieldpath.Pattern) []error {
 		if o == nil {
 			return
 		}
-		if g := o.guard; g != nil && (g.entry.Excluded || g.entry.ExcludedWhen != "") {
-			out = append(out, g.fault(never, orRoot(at), because))
+		for _, g := range o.entries {
+			if g.bars() {
+				out = append(out, g.fault(never, orRoot(at), because))
+			}
 		}
 		visit(o.any, at.Child(fieldpath.Element{Any: true}))
 		for _, name := range sortedKeys(o.fields) {

@@ -127,7 +127,7 @@ func TestCompile_LeavesTheDocumentsAsTheyAre(t *testing.T) {
 
 func TestKind_LookingUpAllocatesNothing(t *testing.T) {
 	docs := apart(t, document("f.yaml", "A", RankAdministrator, v1alpha1.FieldPermission{Path: ".spec.replicas", Verb: "scale"}))
-	docs.Topologies[0].Lossy = map[runtimeschema.GroupVersionKind]Loss{kindOf("A"): {}}
+	docs.Topologies[0].Lossy = map[runtimeschema.GroupVersionKind]string{kindOf("A"): "elsewhere"}
 	docs.Topologies = append(docs.Topologies, scaleTopology(t))
 	s, errs := Compile(docs)
 	if len(errs) > 0 {

@@ -31,7 +31,7 @@ func newRoom() room { return room{takers: map[string]*taker{}} }
 // take counts a node, and each guard that holds there beside its own. It reports false after the last one.
 func (r *room) take(o *overlay) bool {
 	r.made++
-	r.made += len(o.beside)
+	r.made += max(len(o.entries)-1, 0)
 	for _, g := range o.own() {
 		r.credit(g)
 	}
@@ -47,12 +47,6 @@ func (r *room) credit(g *guard) {
 		r.takers[g.source] = &taker{entry: g}
 	}
 	r.takers[g.source].nodes++
-}
-
-// own returns the guards of the overlay itself, without those below it.
-func (o *overlay) own() []*guard {
-	own := slices.Concat([]*guard{o.guard, o.emitter, o.included}, o.general, o.beside)
-	return slices.DeleteFunc(own, func(g *guard) bool { return g == nil })
 }
 
 // fault returns the fault of a kind that has no more room, once, and then nil. It is of the document with the most nodes: the catalogue has room for

@@ -5,7 +5,7 @@ import "testing"
 // TestC2_NoFaultOfAKindWithoutRoomIsOfTheCatalogue, which all kinds have: all would fail.
 func TestC2_NoFaultOfAKindWithoutRoomIsOfTheCatalogue(t *testing.T) {
 	of := func(source string, rank Rank) *overlay {
-		return &overlay{guard: newGuard(source, rank, &Entry{Pointer: "/" + source}, nil)}
+		return &overlay{level: level{claim: newGuard(source, rank, &Entry{Pointer: "/" + source}, nil)}}
 	}
 	r := newRoom()
 	for range mostNodes - 1 {

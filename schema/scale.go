@@ -72,10 +72,10 @@ func (c *compiler) hideReplicas(s *Schema, owners map[runtimeschema.GroupVersion
 		}
 		resource := owners[gvk].resource(gvk)
 		s.replicasUnknown[resource] = true
-		if scale := s.kinds[scaleKind]; scale != nil && (k.hidden == nil || k.hidden.lossless) {
+		if scale := s.kinds[scaleKind]; scale != nil && !k.Lossy() {
 			whole := *scale
-			whole.hidden = &hidden{instead: unknownReplicas, lossless: true, verbs: map[string]bool{}}
-			whole.hidden.add(k, false)
+			whole.hidden = &hidden{instead: unknownReplicas, verbs: map[string]bool{}}
+			whole.hidden.add(k)
 			if k.hidden != nil {
 				for _, barrier := range k.hidden.barriers {
 					whole.hidden.bar(barrier)
@@ -95,10 +95,9 @@ func (c *compiler) deriveScales(s *Schema, owners map[runtimeschema.GroupVersion
 		if scale == nil {
 			scale = s.kinds[scaleKind]
 		}
-		if k.hidden != nil && !k.hidden.replicas && scale != nil {
-			whole, concealed := *scale, *k.hidden
-			concealed.shown = nil
-			whole.hidden = &concealed
+		if k.hidden != nil && scale != nil {
+			whole := *scale
+			whole.hidden = k.hidden
 			s.concealing[resource.WithVersion(gvk.Version)] = &whole
 		}
 	}

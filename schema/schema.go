@@ -57,8 +57,6 @@ type Kind struct {
 	reads func(object map[string]any) bool
 	// hidden describes the fields that a write through this version may change without showing them; nil means none.
 	hidden *hidden
-	// unshared: see Unshared.
-	unshared []Unshared
 	// versions are the versions that compiled, by apiVersion; nil if there is only one.
 	versions map[string]*Kind
 	// alike says which fields are the same in other versions, by apiVersion.

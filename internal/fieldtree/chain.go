@@ -105,12 +105,18 @@ func (p *Place) chain(tree int) []Link {
 	return links
 }
 
-// beside returns the chains that end at the place, or at one above it, with a barrier beside the verbs there.
+// beside returns the chains with a barrier beside the verbs of the place, or of one above it. The verbs below the barrier pass it.
 func (p *Place) beside() [][]Link {
 	var out [][]Link
 	for i, n := range p.way {
 		for _, v := range n.Beside {
-			out = append(out, p.extend(p.Above(i).chain(0), v, p.Path[:i:i]))
+			links := p.extend(p.Above(i).chain(0), v, p.Path[:i:i])
+			for j := i + 1; j < len(p.way) && len(p.way[j].Trees) == 0; j++ {
+				for _, below := range p.way[j].Verbs {
+					links = p.extend(links, below, p.Path[:j:j])
+				}
+			}
+			out = append(out, links)
 		}
 	}
 	return out

@@ -103,16 +103,16 @@ func TestChains(t *testing.T) {
 	}
 }
 
-// TestChains_OfABarrierBesideTheVerbs: it has a chain of its own, which no verb of the place passes.
+// TestChains_OfABarrierBesideTheVerbs: it has a chain of its own, which no other verb of the place passes. A verb below passes it.
 func TestChains_OfABarrierBesideTheVerbs(t *testing.T) {
 	const vaults = "apiVersion: apiextensions.k8s.io/v1\nkind: CustomResourceDefinition\nmetadata: " + `{name: vaults.example.com, annotations: {fieldperm.dev/permission-verbs: ` +
-		`'{"v1":[{"path":".spec.items[\"x\"].secret","verb":"example.com/y","excluded":true}]}'}}` + "\nspec: " + `{group: example.com, scope: Namespaced, names: {kind: Vault, plural: vaults}, versions: [` +
+		`'{"v1":[{"path":".spec.items","verb":"example.com/y","excluded":true}]}'}}` + "\nspec: " + `{group: example.com, scope: Namespaced, names: {kind: Vault, plural: vaults}, versions: [` +
 		`{name: v1, served: true, storage: true, schema: {openAPIV3Schema: {type: object, properties: {spec: {type: object, properties: {items: {type: object, additionalProperties: {type: object, properties: {secret: {type: string}}}}}}}}}}]}`
-	s := schematest.Traced(t, vaults, schematest.PermissionSchema("a", "example.com", "Vault", "{path: '.spec.items[*].secret', verb: example.com/w}"))
+	s := schematest.Traced(t, vaults, schematest.PermissionSchema("a", "example.com", "Vault", "{path: .spec.items, verb: example.com/w}, {path: '.spec.items[*].secret', verb: example.com/v}"))
 	vault := of(t, s, "example.com", "v1", "Vault", "vaults", "")
 	for path, want := range map[string]string{
-		`spec.items["x"].secret`: "generic * specification example.com/w | [generic] [*] [specification] [example.com/w] example.com/y",
-		`spec.items["z"].secret`: "generic * specification example.com/w",
+		`spec.items`:             "generic * specification example.com/w | [generic] [*] [specification] [example.com/w] example.com/y",
+		`spec.items["x"].secret`: "generic * specification example.com/w example.com/v | [generic] [*] [specification] [example.com/w] example.com/y example.com/v",
 	} {
 		if got := chainOf(t, vault, path); got != want {
 			t.Errorf("%s: %s, want %s", path, got, want)

@@ -182,7 +182,7 @@ func TestOnce_FilesReplaceObjectsOfTheServer(t *testing.T) {
 	other := &cluster{}
 	other.paths = map[string]openapi.GroupVersionWithContext{"apis/example.com/v98": document{world: &other.world, raw: strings.ReplaceAll(thingDocument, `"version":"v1"`, `"version":"v98"`)}}
 	other.services.Aggregated = []runtimeschema.GroupVersion{{Group: "example.com", Version: "v98"}}
-	if k, err := mustOnce(t, other, write("widget.yaml", widget("1", 1, "{}"))).Schema.Kind(kindWidget()); err != nil || k.Lossy() || k.MayHide("spec") {
+	if k, err := mustOnce(t, other, write("widget.yaml", widget("1", 1, "{}"))).Schema.Kind(kindWidget()); err != nil || k.Lossy() || k.Instead() != "" {
 		t.Errorf("another server speaks for the kind of a file: %v", err)
 	}
 	faulty := write("faulty.yaml", widgets(1, "{path: .spec.nope, verb: example.com/nope}"))

@@ -41,8 +41,8 @@ func TestA2_ADefinitionInABuiltInGroupIsIgnored(t *testing.T) {
 			t.Errorf("%s: %v", gvk, err)
 			continue
 		}
-		if k.Lossy() || k.MayHide("") || k.MayBar() {
-			t.Errorf("%s: lossy %t, hides %t, may bar %t", gvk, k.Lossy(), k.MayHide(""), k.MayBar())
+		if k.Lossy() || k.Instead() != "" || k.MayBar() {
+			t.Errorf("%s: lossy %t, hides %t, may bar %t", gvk, k.Lossy(), k.Instead() != "", k.MayBar())
 		}
 	}
 	if len(l.Unknown()) > 0 || len(l.Faults()) > 0 || w.fetched > 0 {

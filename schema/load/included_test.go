@@ -64,7 +64,7 @@ func TestG5_AnIncludeLeavesABarrierOnAPrefix(t *testing.T) {
 	if len(errs) > 0 {
 		t.Fatal(errs)
 	}
-	const want = "templateAnnotation(prefix of annotationKey) EXAMPLE.COM/TOOL defaultContainer"
+	const want = "templateAnnotation(prefix of annotationKey) example.com/tool defaultContainer EXAMPLE.COM/TOOL"
 	if got := verbsAt(t, s, gvk("example.com", "v1", "Runner"), `.spec.template.metadata.annotations["kubectl.kubernetes.io/default-container"]`); got != want {
 		t.Errorf("%q, want %q", got, want)
 	}

@@ -58,13 +58,14 @@ func permissionSchema(name, group, kind, entries string) string {
 	return fmt.Sprintf("apiVersion: fieldperm.dev/v1alpha1\nkind: PermissionSchema\nmetadata: {name: %s}\nspec: {group: %q, kind: %s, permissions: [%s]}\n", name, group, kind, entries)
 }
 
-// TestC2_ABarrierOnAPrefixHoldsForKeysOfLowerDocuments: the catalogue's verb of a key does not take it out of an administrator's barrier.
+// TestC2_ABarrierOnAPrefixHoldsForKeysOfLowerDocuments: the catalogue's verb of a key does not pass an administrator's barrier on its prefix. A verb of
+// the same document does.
 func TestC2_ABarrierOnAPrefixHoldsForKeysOfLowerDocuments(t *testing.T) {
 	const key = `.spec.template.metadata.annotations["kubectl.kubernetes.io/restartedAt"]`
 	prefix := `{path: '.spec.template.metadata.annotations["kubectl.kubernetes.io/"]', verb: example.com/x, excluded: true}`
 	for own, want := range map[string]string{
-		"": "templateAnnotation(prefix of annotationKey) EXAMPLE.COM/X restart",
-		", {path: '" + key + "', verb: example.com/y}": "templateAnnotation(prefix of annotationKey) example.com/y",
+		"": "templateAnnotation(prefix of annotationKey) example.com/x restart EXAMPLE.COM/X",
+		", {path: '" + key + "', verb: example.com/y}": "templateAnnotation(prefix of annotationKey) EXAMPLE.COM/X example.com/x example.com/y",
 	} {
 		s := compileWorkloads(t, permissionSchema("a", "apps", "Deployment", prefix+own))
 		if got := verbsAt(t, s, gvk("apps", "v1", "Deployment"), key); got != want {
@@ -87,7 +88,7 @@ func TestC2_NoPermissionSchemaLiftsTheBarrierOfAnother(t *testing.T) {
 	prefix, key := `{path: '.metadata.labels["example.com/"]', verb: example.com/l, excluded: true}`, `{path: '.metadata.labels["example.com/x"]', verb: example.com/x}`
 	for _, names := range [][2]string{{"a", "b"}, {"b", "a"}} {
 		s := compileWorkloads(t, permissionSchema(names[0], "", "Pod", prefix), permissionSchema(names[1], "", "Pod", key))
-		if got, want := verbsAt(t, s, gvk("", "v1", "Pod"), `.metadata.labels["example.com/x"]`), "label(prefix of labelKey) EXAMPLE.COM/L example.com/x"; got != want {
+		if got, want := verbsAt(t, s, gvk("", "v1", "Pod"), `.metadata.labels["example.com/x"]`), "label(prefix of labelKey) example.com/l example.com/x EXAMPLE.COM/L"; got != want {
 			t.Errorf("Pods: %q, want %q", got, want)
 		}
 		condition := func(text string) string {

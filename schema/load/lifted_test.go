@@ -16,8 +16,8 @@ func TestC2_AnotherDocumentDoesNotLiftABarrier(t *testing.T) {
 	}{
 		"a later name":       {[]string{plain, permissionSchema("a", "example.com", "Runner", bars), permissionSchema("b", "example.com", "Runner", verb)}, "EXAMPLE.COM/NAME"},
 		"an earlier name":    {[]string{plain, permissionSchema("a", "example.com", "Runner", verb), permissionSchema("b", "example.com", "Runner", bars)}, "EXAMPLE.COM/NAME"},
-		"another barrier":    {[]string{plain, permissionSchema("a", "example.com", "Runner", bars), permissionSchema("b", "example.com", "Runner", "{path: .spec.name, verb: other, excluded: true}")}, "OTHER"},
-		"a conditional one":  {[]string{plain, permissionSchema("a", "example.com", "Runner", bars), permissionSchema("b", "example.com", "Runner", "{path: .spec.name, verb: other, excludedWhen: self == 'x'}")}, "EXAMPLE.COM/NAME"},
+		"another barrier":    {[]string{plain, permissionSchema("a", "example.com", "Runner", bars), permissionSchema("b", "example.com", "Runner", "{path: .spec.name, verb: other, excluded: true}")}, "OTHER EXAMPLE.COM/NAME"},
+		"a conditional one":  {[]string{plain, permissionSchema("a", "example.com", "Runner", bars), permissionSchema("b", "example.com", "Runner", "{path: .spec.name, verb: other, excludedWhen: self == 'x'}")}, "OTHER EXAMPLE.COM/NAME"},
 		"that of the author": {[]string{runnerWith(plain, `{"path":".spec.name","verb":"example.com/name","excluded":true}`), permissionSchema("a", "example.com", "Runner", verb)}, "EXAMPLE.COM/NAME"},
 	} {
 		t.Run(name, func(t *testing.T) {

@@ -10,7 +10,6 @@ import (
 	apiequality "k8s.io/apimachinery/pkg/api/equality"
 
 	"github.com/fieldperm/fieldperm/api/v1alpha1"
-	"github.com/fieldperm/fieldperm/schema"
 )
 
 // An API server does the following on a write through version V of an object that is stored in version X, while S is the storage version
@@ -74,18 +73,18 @@ func (d *definition) stored(version string) bool {
 	return version == d.storage() || slices.Contains(d.crd.Status.StoredVersions, version)
 }
 
-// losses returns the versions through which a write may change fields that the version does not show.
-func (d *definition) losses() map[string]schema.Loss {
+// losses returns the versions through which a write may change fields that the version does not show, with advice.
+func (d *definition) losses() map[string]string {
 	storage := d.storage()
 	storedIn := append([]string{storage}, d.crd.Status.StoredVersions...)
 	keeps := d.keeps()
 	lossless := func(version string) bool {
 		return storage != "" && keeps(storage, version) && !slices.ContainsFunc(storedIn, func(in string) bool { return !keeps(version, in) })
 	}
-	out := map[string]schema.Loss{}
+	out := map[string]string{}
 	for i := range d.crd.Spec.Versions {
 		if name := d.crd.Spec.Versions[i].Name; !lossless(name) {
-			out[name] = schema.Loss{Instead: d.instead(name, lossless), Metadata: d.convertsByWebhook(), Elsewhere: true}
+			out[name] = d.instead(name, lossless)
 		}
 	}
 	return out

@@ -80,7 +80,7 @@ func TestA2_AnotherNameOfAFieldHasItsBarrier(t *testing.T) {
 		"an annotation, where webhooks keep fields":        {documents: []string{guardOf("Box", "v1", secret)}, new: `{"metadata":{"name":"x","annotations":{"a":"b"}},"spec":{"size":1,"hidden":"a"}}`, want: bars},
 		"a creation":                                       {documents: []string{guardOf("Box", "v1", secret)}, create: true, new: `{"metadata":{"name":"x"}}`, want: bars},
 		"a write of nothing":                               {documents: []string{guardOf("Box", "v1", secret)}, new: before},
-		"a part that both versions have":                   {documents: []string{guardOf("Box", "v1", secret)}, new: `{"metadata":{"name":"x"},"spec":{"size":1,"hidden":"a"},"status":{"size":1}}`},
+		"a part that both versions have":                   {documents: []string{guardOf("Box", "v1", secret)}, new: `{"metadata":{"name":"x"},"spec":{"size":1,"hidden":"a"},"status":{"size":1}}`, want: bars},
 		"the same field in both":                           {documents: []string{guardOf("Box", "v1", `{path: .spec.size, verb: size, excluded: true}`)}},
 		"a label":                                          {documents: []string{guardOf("Box", "v1", `{path: '.metadata.labels["a"]', verb: label, excluded: true}`)}},
 		"a field of another type in what holds it":         {versions: versions{v1beta1: strings.Replace(named, "a: {type: string}", "a: {type: object, properties: {b: {type: string}}}", 1)}, documents: []string{guardOf("Box", "v1", `{path: .spec.pair, verb: secret, excluded: true}`)}, new: `{"metadata":{"name":"x"},"spec":{"size":2,"hidden":"a"}}`, want: bars},
@@ -144,8 +144,8 @@ func TestA2_TheNewestVersionOfAKindHasItsBarriers(t *testing.T) {
 	}
 }
 
-// TestC3_OneDocumentForEveryVersionOfAKindOfKubernetes: it names the versions that have the path. A path that only one version has, and a
-// verb that another document replaces in one version, are hidden in the other.
+// TestC3_OneDocumentForEveryVersionOfAKindOfKubernetes: it names the versions that have the path. A path that only one version has has no place in
+// the other. The barrier of another document about one version holds at the path in both.
 func TestC3_OneDocumentForEveryVersionOfAKindOfKubernetes(t *testing.T) {
 	const kind = "HorizontalPodAutoscaler"
 	guard := func(versions string, paths ...string) string {
@@ -164,14 +164,14 @@ func TestC3_OneDocumentForEveryVersionOfAKindOfKubernetes(t *testing.T) {
 		"the parent of fields with other names": {documents: []string{guard("", ".spec", ".status")}, want: "[]"},
 		"a path of one version":                 {documents: []string{guard("", load)}, want: "[granular:example.com/all]"},
 		"a path of one version beside another":  {documents: []string{guard("", target, load)}, want: "[granular:example.com/all]"},
-		"the other has another verb in between": {documents: []string{guard("", target, load), guard("v1", target)}, want: "[granular:example.com/all granular:example.com/one]"},
+		"the other has another verb in between": {documents: []string{guard("", target, load), guard("v1", target)}, want: "[granular:example.com/all]"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			k, err := compileBuiltIn(t, c.documents...).Kind(gvk("autoscaling", "v2", kind))
 			if err != nil {
 				t.Fatal(err)
 			}
-			if got := fmt.Sprint(k.HiddenBarriers(nil)); got != c.want || k.MayHide("") != (c.want != "[]") {
+			if got := fmt.Sprint(k.HiddenBarriers(nil)); got != c.want {
 				t.Errorf("got %s, want %s", got, c.want)
 			}
 		})
@@ -198,28 +198,27 @@ func TestC3_AVersionThatIsNotServedHidesNothing(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		if got := fmt.Sprint(k.HiddenBarriers(nil)); got != want || k.MayHide("") != (want != "[]") {
+		if got := fmt.Sprint(k.HiddenBarriers(nil)); got != want {
 			t.Errorf("got %s, want %s", got, want)
 		}
 	}
 }
 
-// TestA2_AScaleHidesNoReplicasOfTheSameName: if both versions have the replicas under one name, the replicas are not another field.
-func TestA2_AScaleHidesNoReplicasOfTheSameName(t *testing.T) {
-	scale := gvk("autoscaling", "v1", "Scale")
-	for replicas, want := range map[string][]string{".spec.size": nil, ".spec.count": {"[granular:secret]"}} {
-		definition := versions{v1: named, v1beta1: `{type: object, properties: {size: {type: integer}, count: {type: integer}}}`, metadata: vouched, top: byWebhook}.String()
-		i := strings.LastIndex(definition, ".spec.size")
-		definition = definition[:i] + replicas + definition[i+len(".spec.size"):]
-		s := compileBox(t, definition, guardOf("Box", "v1", `{path: .spec.secret, verb: secret, excluded: true}`))
-		ref := schema.ResourceRef{Group: "example.com", Version: "v1beta1", Resource: "boxes", Subresource: "scale"}
-		if got := barsOn(t, s, scale, ref, `{"spec":{"replicas":1}}`, `{"spec":{"replicas":2}}`); !slices.Equal(got, want) {
-			t.Errorf("%s: got %q, want %q", replicas, got, want)
-		}
-		// The endpoint is guarded even for users with its generic verb.
-		k, err := s.Kind(boxOf("v1beta1"))
-		if err != nil || k.MayBarElsewhere() != (want != nil) {
-			t.Errorf("%s: a subresource may pass a barrier: %v, %v", replicas, k.MayBarElsewhere(), err)
-		}
+// TestA2_AScaleNeedsWhatItsVersionCannotPlace, as every change through the version does.
+func TestA2_AScaleNeedsWhatItsVersionCannotPlace(t *testing.T) {
+	want := []string{"[granular:secret]"}
+	definition := versions{v1: named, v1beta1: `{type: object, properties: {size: {type: integer}, count: {type: integer}}}`, metadata: vouched, top: byWebhook}.String()
+	s := compileBox(t, definition, guardOf("Box", "v1", `{path: .spec.secret, verb: secret, excluded: true}`))
+	ref := schema.ResourceRef{Group: "example.com", Version: "v1beta1", Resource: "boxes", Subresource: "scale"}
+	if got := barsOn(t, s, gvk("autoscaling", "v1", "Scale"), ref, `{"spec":{"replicas":1}}`, `{"spec":{"replicas":2}}`); !slices.Equal(got, want) {
+		t.Errorf("got %q, want %q", got, want)
+	}
+	// The endpoint is guarded even for users with its generic verb.
+	k, err := s.Kind(boxOf("v1beta1"))
+	if err != nil || !k.MayBarElsewhere() {
+		t.Errorf("no subresource may pass a barrier: %v", err)
+	}
+	if got := k.Unplaced(); len(got) != 1 || got[0].Path != ".spec.secret" || got[0].Version != "v1" {
+		t.Errorf("unplaced are %+v", got)
 	}
 }

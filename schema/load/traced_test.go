@@ -16,7 +16,7 @@ func outline(s *schema.Schema) []string {
 	var out []string
 	for _, k := range s.Kinds() {
 		var b strings.Builder
-		fmt.Fprintf(&b, "%s lossy=%t hides=%t barriers=%v instead=%q\n", k, k.Lossy(), k.MayHide(""), k.HiddenBarriers(nil), k.Instead())
+		fmt.Fprintf(&b, "%s lossy=%t barriers=%v instead=%q\n", k, k.Lossy(), k.HiddenBarriers(nil), k.Instead())
 		k.Guarded(20_000, func(p fieldpath.Pattern, n *schema.Node) {
 			for _, guard := range n.Permissions() {
 				fmt.Fprintf(&b, " %s %s %v %v %v %v\n", p, guard.Describe(), guard.Excluded(), guard.ExcludedWhen(), guard.BarsOnly(), n.Worth(guard))

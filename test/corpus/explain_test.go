@@ -77,7 +77,7 @@ func requirements(compiled *schema.Schema, req *admissionv1.AdmissionRequest) []
 		return nil
 	}
 	return slices.DeleteFunc(all, func(r fieldperm.Requirement) bool {
-		return r.Operation == change.Ownership || len(r.Chain) < 2 || k.MayHide(r.Path.Top())
+		return r.Operation == change.Ownership || len(r.Chain) < 2 || k.Instead() != ""
 	})
 }
 

@@ -82,8 +82,7 @@ func (s *subject) charges(old, new *value) (asked *oracle, refused []string, err
 		o.charge(root, added)
 	}
 	// Changes that a version makes to fields that it does not show are visible in the stored object.
-	hides := s.kind.Lossy() || slices.ContainsFunc(o.charges, func(c charge) bool { return s.kind.MayHide(c.top) })
-	if hides && s.stored == nil {
+	if s.stored == nil && (s.kind.Lossy() || len(o.charges) > 0) {
 		if s.kind.Lossy() {
 			o.charge(root, modified)
 		}
@@ -153,6 +152,9 @@ func operationOf(old, new *value) string {
 
 func (o *oracle) charge(p place, operation string) {
 	o.charges = append(o.charges, o.chargeOf(p, operation))
+	for _, b := range p.beside {
+		o.charges = append(o.charges, charge{operation, p.shown(), slices.Concat(b.verbs, p.chain[b.from:]), 0, p.top})
+	}
 }
 
 func (o *oracle) chargeOf(p place, operation string) charge {

@@ -70,7 +70,7 @@ func (o *oracle) guardedAt(above, p place) {
 		if o.create && o.unasked(half) {
 			continue
 		}
-		if half.barrier > above.barrier {
+		if half.barrier > above.barrier || len(half.beside) > len(above.beside) {
 			o.charge(half, operationOf(half.old, half.new))
 		}
 		o.guarded(half)

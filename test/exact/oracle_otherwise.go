@@ -60,10 +60,7 @@ func (t transfer) lostOtherwise(m manager, p fieldpath.Path, once func(place)) {
 		once(there.place)
 	}
 	barriers := there.node.BarredWithin(t.uncovered)
-	if p[0].FieldName == nil || as.kind.Lossy() || as.kind.MayHide(*p[0].FieldName) {
-		barriers = append(barriers, as.kind.HiddenBarriers(t.uncovered)...)
-	}
-	for _, v := range barriers {
+	for _, v := range append(barriers, as.kind.HiddenBarriers(t.uncovered)...) {
 		once(place{chain: []verbs.Verb{v}})
 	}
 }

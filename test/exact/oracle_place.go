@@ -2,6 +2,7 @@ package exact
 
 import (
 	"context"
+	"slices"
 	"strconv"
 	"strings"
 
@@ -24,10 +25,18 @@ type place struct {
 	old, new *value
 	chain    []verbs.Verb
 	barrier  int
+	// beside are barriers beside the chain.
+	beside []beside
 	// emitted are the parameters that the path has emitted. For each name the nearest one counts.
 	emitted map[string]string
 	// emitting is the same place with another value of the node's own parameter.
 	emitting func(*value) place
+}
+
+// beside is a barrier that its own verbs pass, and those of the chain from a length on.
+type beside struct {
+	verbs []verbs.Verb
+	from  int
 }
 
 func (p place) shown() string {
@@ -43,17 +52,24 @@ func (o *oracle) enter(up place, ref smd.TypeRef, node *schema.Node, step string
 }
 
 func (o *oracle) enterEmitting(up place, ref smd.TypeRef, node *schema.Node, step string, emitted map[string]string, old, new, own *value) place {
-	p := place{ref: ref, atom: o.resolve(ref), node: node, path: up.path + step, id: up.id + strconv.Quote(step), top: up.top, old: old, new: new, barrier: up.barrier, emitted: emitted}
+	p := place{ref: ref, atom: o.resolve(ref), node: node, path: up.path + step, id: up.id + strconv.Quote(step), top: up.top, old: old, new: new, barrier: up.barrier, beside: up.beside, emitted: emitted}
 	p.emitting = func(own *value) place { return o.enterEmitting(up, ref, node, step, emitted, old, new, own) }
 	p.chain = append(p.chain, up.chain...)
 	if own != nil {
 		p.emitted = with(p.emitted, node.Emits(), own.plainText())
 	}
+	var others []beside
 	for _, permission := range node.Permissions() {
 		barred := permission.MayBar() && (!permission.Conditional() || o.owning || holds(permission, old, new))
 		said := []verbs.Verb{permission.Base()}
 		if one, ok := permission.Parameterized(func(name string) (string, bool) { v, ok := p.emitted[name]; return v, ok }); ok {
 			said = append(said, one)
+		}
+		if permission.BarsBeside() {
+			if i := slices.IndexFunc(said, func(v verbs.Verb) bool { return barred || o.uncovered.Has(v) }); i >= 0 {
+				others = append(others, beside{verbs: said[i:]})
+			}
+			continue
 		}
 		for i, verb := range said {
 			if i == 0 && barred || o.uncovered.Has(verb) {
@@ -63,6 +79,9 @@ func (o *oracle) enterEmitting(up place, ref smd.TypeRef, node *schema.Node, ste
 				p.chain = append(p.chain, verb)
 			}
 		}
+	}
+	for _, b := range others {
+		p.beside = append(slices.Clip(p.beside), beside{b.verbs, len(p.chain)})
 	}
 	return p
 }

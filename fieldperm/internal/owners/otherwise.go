@@ -102,7 +102,7 @@ func (o *owners) chargeGuarded(p smdpath.Path, their *schema.Kind) {
 		o.chargeVerbs(s.Node.BarredWithin(uncovered))
 	}
 	top := theirField{their, s.Path.Top(), s.InStatus}
-	if !o.hidden[top] && their.MayHide(top.name) {
+	if !o.hidden[top] && len(their.HiddenBarriers(uncovered)) > 0 {
 		o.hidden[top] = true
 		o.chargeVerbs(their.HiddenBarriers(uncovered))
 	}

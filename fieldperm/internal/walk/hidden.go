@@ -4,23 +4,25 @@ import (
 	"slices"
 
 	"github.com/fieldperm/fieldperm/fieldperm/change"
-	"github.com/fieldperm/fieldperm/schema"
 	"github.com/fieldperm/fieldperm/verbs"
 )
 
 // chargeHidden charges what a write through a version may change without showing it. For a lossy version it charges the root and each
-// barrier that the write may pass, even if nothing changed. In a lossless version the field of a barrier may have another name, so each
-// change that may be a change of that field is charged with the barrier. A creation is charged as well, because it may set a field that
-// another version guards.
+// barrier of the kind, even if nothing changed. In another version every change is charged with the barriers that the version cannot place. A
+// creation is charged as well, because it may set a field that another version guards.
 func (d *Differ) chargeHidden() {
 	kind := d.Kind
 	switch {
 	case kind.Lossy():
 		d.Charge(d.Root, change.Modified)
-	case !kind.Hides() || !slices.ContainsFunc(d.Out, func(r change.Requirement) bool { return kind.MayHide(r.Path.Top()) }):
+	case len(d.Out) == 0:
 		return
 	}
-	for _, v := range kind.HiddenBarriers(d.uncoveredInAll()) {
+	uncovered := d.all.ForStatusValues()
+	if slices.ContainsFunc(d.Out, func(r change.Requirement) bool { return r.Operation == change.Ownership }) {
+		uncovered = d.all
+	}
+	for _, v := range kind.HiddenBarriers(uncovered) {
 		d.Out = append(d.Out, change.Requirement{Operation: change.Modified, Chain: []verbs.Verb{v}, Barrier: 0})
 	}
 	if inStatus := d.all.ForStatusValues(); kind.Lossy() && inStatus.Has(verbs.All()) && !d.Uncovered.Has(verbs.All()) {
@@ -32,23 +34,4 @@ func (d *Differ) chargeHidden() {
 			d.Out[i].Instead = kind.Instead()
 		}
 	}
-}
-
-// uncoveredInAll returns the barriers of sets that hold for hidden fields: those in the status only if a charged change may be in the
-// status. A value that another version may call otherwise may be in the status there.
-func (d *Differ) uncoveredInAll() schema.VerbSet {
-	if d.InStatus == nil {
-		return d.Uncovered
-	}
-	out := d.Uncovered
-	for i := range d.Out {
-		r := &d.Out[i]
-		switch top := r.Path.Top(); {
-		case r.Operation == change.Ownership && (top == "" || top == "status"):
-			return d.InStatus
-		case r.Operation != change.Ownership && d.Kind.MayHide(top):
-			out = d.Uncovered.With(d.all.ForStatusValues())
-		}
-	}
-	return out
 }

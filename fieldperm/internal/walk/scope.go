@@ -19,7 +19,7 @@ type Scope struct {
 	// others are the lines through the trees of the other objects that the place becomes a part of (schema.Node.Trees).
 	others []line
 	// demands are the barriers beside the permissions of the place, and of those above it (schema.Permission.BarsBeside).
-	demands []line
+	demands []demand
 	emitted *binding
 	// InStatus reports whether the place is in the status.
 	InStatus bool
@@ -29,6 +29,13 @@ type Scope struct {
 type line struct {
 	chain   []verbs.Verb
 	barrier int
+}
+
+// demand is a barrier beside the chain of a place. Its own verbs pass it, and those that the chain has below it.
+type demand struct {
+	verbs []verbs.Verb
+	// from is the length of the chain at the barrier.
+	from int
 }
 
 // strict reports whether the line must be covered by itself, so that verbs of other trees do not count. A barrier at the root belongs to
@@ -48,8 +55,9 @@ func (s *Scope) AppendIdentity(out []byte, paths *fieldpath.Digests) []byte {
 	for i := range s.others {
 		out = s.others[i].appendIdentity(out)
 	}
-	for i := range s.demands {
-		out = s.demands[i].appendIdentity(out)
+	for _, beside := range s.demands {
+		l := line{chain: beside.verbs, barrier: beside.from}
+		out = l.appendIdentity(out)
 	}
 	return out
 }
@@ -121,13 +129,11 @@ func (d *Differ) extendLines(c *Scope, old, new rawjson.Value) {
 	}
 }
 
-// demand adds a barrier beside the permissions of the place, if it holds. Only its verb passes it.
+// demand adds a barrier beside the permissions of the place, if it holds.
 func (d *Differ) demand(c *Scope, p *schema.Permission, uncovered schema.VerbSet, old, new rawjson.Value) {
-	l := line{chain: d.chains.withRoom(c.chain, 2), barrier: -1}
-	d.link(&l, p, uncovered, c.emitted, old, new)
-	l.chain = d.chains.keep(l.chain)
-	if l.barrier >= 0 {
-		c.demands = append(slices.Clip(c.demands), l)
+	l := line{chain: make([]verbs.Verb, 0, 2), barrier: -1}
+	if d.link(&l, p, uncovered, c.emitted, old, new); l.barrier >= 0 {
+		c.demands = append(slices.Clip(c.demands), demand{l.chain[l.barrier:], len(c.chain)})
 	}
 }
 
@@ -249,7 +255,11 @@ func (d *Differ) Charge(s Scope, op change.Operation) {
 	} else {
 		d.chargeInTrees(&s, op)
 	}
-	for _, l := range s.demands {
+	for _, beside := range s.demands {
+		l := line{chain: beside.verbs}
+		if s.others == nil {
+			l.chain = slices.Concat(beside.verbs, s.chain[beside.from:])
+		}
 		d.require(s.Path, op, l)
 	}
 }
