@@ -31,6 +31,37 @@ func TestSemantics_HasEveryRule(t *testing.T) {
 	}
 }
 
+// mostWordsOfRule is how many words a rule may have. A rule with more cases lacks the sentence that covers them.
+const mostWordsOfRule = 250
+
+// toBeShortened are rules of which other work is under way: take each out when it is short.
+var toBeShortened = []string{"C2", "C3", "D8"}
+
+// A rule is short. It has an example, and its evidence: a scenario, a story of the demo, or tests. That of the conditions stands before them.
+func TestSemantics_RulesAreShort(t *testing.T) {
+	evidence := regexp.MustCompile(`(?i)\*(seen in|(all )?proved by)\*`)
+	_, conditions, _ := strings.Cut(page(t, "docs/semantics.md"), "\n## Conditions\n")
+	conditions, _, _ = strings.Cut(conditions, "\n### ")
+	for _, section := range regexp.MustCompile(`(?m)^##+ `).Split(page(t, "docs/semantics.md"), -1) {
+		rule, text, ok := strings.Cut(section, ". ")
+		if !ok || !regexp.MustCompile(`^[A-Z][0-9]+$`).MatchString(rule) {
+			continue
+		}
+		if n := len(strings.Fields(text)); n > mostWordsOfRule && !slices.Contains(toBeShortened, rule) {
+			t.Errorf("docs/semantics.md: %s has %d words, more than %d", rule, n, mostWordsOfRule)
+		}
+		if !strings.Contains(text, "*Example.*") && !slices.Contains(toBeShortened, rule) {
+			t.Errorf("docs/semantics.md: %s has no example", rule)
+		}
+		if rule[0] == 'K' {
+			text += conditions
+		}
+		if !evidence.MatchString(text) {
+			t.Errorf("docs/semantics.md: %s has no evidence: name a scenario, a story of the demo, or tests", rule)
+		}
+	}
+}
+
 // A scenario of a rule is linked from the section of the rule, and a scenario of a use case from its recipe.
 func TestScenarios_AreLinked(t *testing.T) {
 	entries, err := os.ReadDir(filepath.Join(root, "testdata", "scenarios"))
