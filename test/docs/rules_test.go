@@ -59,7 +59,32 @@ func TestSemantics_RulesAreShort(t *testing.T) {
 		if !evidence.MatchString(text) {
 			t.Errorf("docs/semantics.md: %s has no evidence: name a scenario, a story of the demo, or tests", rule)
 		}
+		for _, proof := range regexp.MustCompile(`\*[pP]roved by\*[^*]*`).FindAllString(text, -1) {
+			for _, dir := range regexp.MustCompile(`\]\(\.\./([a-z0-9/]+)\)`).FindAllStringSubmatch(proof, -1) {
+				if !isTestedIn(t, dir[1], rule) {
+					t.Errorf("docs/semantics.md: %s is not proved by %s: no test there has the rule in its name", rule, dir[1])
+				}
+			}
+		}
 	}
+}
+
+// isTestedIn reports whether a test in a directory or below it has a rule in its name.
+func isTestedIn(t *testing.T, dir, rule string) bool {
+	t.Helper()
+	name, found := regexp.MustCompile(`(?m)^func (Test|Fuzz|Example)([A-Za-z0-9]+_)*`+rule+`_`), false
+	err := filepath.WalkDir(filepath.Join(root, dir), func(path string, _ os.DirEntry, err error) error {
+		if err != nil || found || !strings.HasSuffix(path, "_test.go") {
+			return err
+		}
+		raw, err := os.ReadFile(path)
+		found = name.Match(raw)
+		return err
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return found
 }
 
 // A scenario of a rule is linked from the section of the rule, and a scenario of a use case from its recipe.
