@@ -16,8 +16,8 @@ import (
 
 // The floor is the set of requests that no barrier reaches: those that a control plane needs to keep running and to start fieldperm
 // again. The match conditions of the webhook "uncovered" exclude them (Floor), so that they never wait for fieldperm. The decision
-// excludes them too, in case another webhook sends them (OnFloor). The two must agree; a test compares them. docs/semantics.md, W4, has
-// the reason for each row.
+// excludes them too, in case another webhook sends them (OnFloor). The two must agree; a test compares them. docs/security.md (What the
+// floor costs) has the reason for each row, and what a barrier loses by it.
 //
 // The floor lists requests by their resource and, where the fields of the resource matter, by their user. A row must not let a user
 // change a field that an administrator may have put behind a barrier.

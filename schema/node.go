@@ -16,7 +16,7 @@ type Role string
 const (
 	// RoleNone is an ordinary field.
 	RoleNone Role = ""
-	// RoleServerWritten is never charged (D7).
+	// RoleServerWritten is never charged (D7). Only the built-in catalogue can give it.
 	RoleServerWritten Role = "serverWritten"
 	// RoleIdentity is not charged on CREATE (C5), and an ordinary field on UPDATE (D9).
 	RoleIdentity Role = "identity"

@@ -45,6 +45,7 @@ func ObservedConfiguration(client func(path string) admissionregistrationv1.Webh
 		}
 		one := webhook(ObservationsWebhook, client(ObservedPath), bounded(rules, o.Everything), conditions...)
 		for i := range one.Rules {
+			// Granular verbs take the place of update and patch, so no other operation shows a verb to grant.
 			one.Rules[i].Operations = []admissionregistrationv1.OperationType{admissionregistrationv1.Update}
 		}
 		out.Webhooks = append(out.Webhooks, lenient(one))

@@ -31,6 +31,62 @@ func TestSemantics_HasEveryRule(t *testing.T) {
 	}
 }
 
+// mostWordsOfRule is how many words a rule may have. A rule with more cases lacks the sentence that covers them.
+const mostWordsOfRule = 250
+
+// toBeShortened are rules of which other work is under way: take each out when it is short.
+var toBeShortened = []string{"C2", "C3", "D8"}
+
+// A rule is short. It has an example, and its evidence: a scenario, a story of the demo, or tests. That of the conditions stands before them.
+func TestSemantics_RulesAreShort(t *testing.T) {
+	evidence := regexp.MustCompile(`(?i)\*(seen in|(all )?proved by)\*`)
+	_, conditions, _ := strings.Cut(page(t, "docs/semantics.md"), "\n## Conditions\n")
+	conditions, _, _ = strings.Cut(conditions, "\n### ")
+	for _, section := range regexp.MustCompile(`(?m)^##+ `).Split(page(t, "docs/semantics.md"), -1) {
+		rule, text, ok := strings.Cut(section, ". ")
+		if !ok || !regexp.MustCompile(`^[A-Z][0-9]+$`).MatchString(rule) {
+			continue
+		}
+		if n := len(strings.Fields(text)); n > mostWordsOfRule && !slices.Contains(toBeShortened, rule) {
+			t.Errorf("docs/semantics.md: %s has %d words, more than %d", rule, n, mostWordsOfRule)
+		}
+		if !strings.Contains(text, "*Example.*") && !slices.Contains(toBeShortened, rule) {
+			t.Errorf("docs/semantics.md: %s has no example", rule)
+		}
+		if rule[0] == 'K' {
+			text += conditions
+		}
+		if !evidence.MatchString(text) {
+			t.Errorf("docs/semantics.md: %s has no evidence: name a scenario, a story of the demo, or tests", rule)
+		}
+		for _, proof := range regexp.MustCompile(`\*[pP]roved by\*[^*]*`).FindAllString(text, -1) {
+			for _, dir := range regexp.MustCompile(`\]\(\.\./([a-z0-9/]+)\)`).FindAllStringSubmatch(proof, -1) {
+				if !isTestedIn(t, dir[1], rule) {
+					t.Errorf("docs/semantics.md: %s is not proved by %s: no test there has the rule in its name", rule, dir[1])
+				}
+			}
+		}
+	}
+}
+
+// isTestedIn reports whether a test in a directory or below it has a rule in its name.
+func isTestedIn(t *testing.T, dir, rule string) bool {
+	t.Helper()
+	name, found := regexp.MustCompile(`(?m)^func (Test|Fuzz|Example)([A-Za-z0-9]+_)*`+rule+`_`), false
+	err := filepath.WalkDir(filepath.Join(root, dir), func(path string, _ os.DirEntry, err error) error {
+		if err != nil || found || !strings.HasSuffix(path, "_test.go") {
+			return err
+		}
+		raw, err := os.ReadFile(path)
+		found = name.Match(raw)
+		return err
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return found
+}
+
 // A scenario of a rule is linked from the section of the rule, and a scenario of a use case from its recipe.
 func TestScenarios_AreLinked(t *testing.T) {
 	entries, err := os.ReadDir(filepath.Join(root, "testdata", "scenarios"))

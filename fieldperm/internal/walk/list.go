@@ -18,7 +18,8 @@ func (d *Differ) items(s Scope, old, new rawjson.Value) {
 	g := d.group(list.Keys(), old, new)
 	// The groups are in the order of the new list, followed by the groups that only the old list has.
 	if !g.add(new, true) || !g.add(old, false) {
-		// D5: without valid keys, old and new items cannot be matched.
+		// D5: without valid keys, old and new items cannot be matched. Two readers of one document may match them differently, and no change
+		// may be hidden by that.
 		if !d.Same.Equal(old, new) {
 			d.Charge(s, operation(old, new))
 			d.barriersWithin(s, old, new)
@@ -49,7 +50,8 @@ func (d *Differ) items(s Scope, old, new rawjson.Value) {
 			d.Item(s, g.items[group.was.first].value, g.items[group.is.first].value, walk)
 		}
 	}
-	// D3: only items that stay have an order to change.
+	// D3: only items that stay have an order to change. structured-merge-diff calls lists of another order equal, but the order of
+	// initContainers has an effect.
 	if !ambiguous && g.reordered() {
 		d.Charge(s, change.Reordered)
 	}
