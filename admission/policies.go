@@ -1,8 +1,10 @@
 package admission
 
 import (
+	"cmp"
 	"context"
 	"errors"
+	"fmt"
 	"strings"
 
 	admissionv1 "k8s.io/api/admission/v1"
@@ -20,6 +22,8 @@ type Write struct {
 	// Changes are the changed fields of a CREATE or an UPDATE.
 	Changes []fieldperm.Requirement
 
+	// parts returns the changes for conditions: see Parts. It is nil if they are Changes.
+	parts func() ([]fieldperm.Requirement, error)
 	// read has no request if the objects are not known.
 	read objectReader
 	// object and old are absent if they have to be decoded.
@@ -30,6 +34,29 @@ type Write struct {
 func NewWrite(req *admissionv1.AdmissionRequest, kind *schema.Kind, changes []fieldperm.Requirement) *Write {
 	return &Write{Request: req, Changes: changes, read: objectReader{kind: kind, req: req}}
 }
+
+// Parts returns the changed fields of a CREATE or an UPDATE with everything that conditions may ask for: besides an item or another value that is charged as
+// a whole, each changed scalar in it. The error means that they are not known one by one: the object is charged as a whole. It must not be called after
+// the review.
+func (w *Write) Parts() ([]fieldperm.Requirement, error) {
+	out := w.Changes
+	if w.parts != nil {
+		var err error
+		if out, err = w.parts(); err != nil {
+			return nil, err
+		}
+	}
+	for i := range out {
+		if r := &out[i]; r.Path.IsRoot() && r.Operation != fieldperm.Added {
+			return nil, fmt.Errorf("the changed fields are not known one by one: %s", cmp.Or(r.Instead, "the object is charged as a whole"))
+		}
+	}
+	return out, nil
+}
+
+// Renames reports whether another version of the kind has a field under another name, so that a condition on changes must say for which version it is
+// written.
+func (w *Write) Renames() bool { return w.read.kind != nil && w.read.kind.Renames() }
 
 // Objects returns the decoded objects as readers get them, nil for an absent one. The error means that an object cannot be decoded, or that
 // the API server stores it without some of its fields. The caller must not change the objects. Objects is safe for concurrent use.

@@ -88,7 +88,16 @@ func (r *Reviewer) ReviewDecoded(ctx context.Context, at Endpoint, in *DecodedRe
 		return nil, err
 	}
 	write := &Write{Request: req, Endpoint: at, read: objectReader{kind: kind, req: req}}
-	requirements, err := r.changes(ctx, in, kind, barriersInForce(ctx, compiled, &write.read))
+	barriers := barriersInForce(ctx, compiled, &write.read)
+	write.parts = func() ([]fieldperm.Requirement, error) {
+		var old []byte
+		if req.Operation != admissionv1.Create {
+			old = req.OldObject.Raw
+		}
+		out, err := fieldperm.DiffParts(ctx, old, req.Object.Raw, kind, barriers)
+		return ownersOfStatus(out, req), err
+	}
+	requirements, err := r.changes(ctx, in, kind, barriers)
 	if err != nil {
 		return nil, err
 	}

@@ -40,6 +40,16 @@ type InvalidObjectError = change.InvalidObjectError
 // Errors: *InvalidObjectError if an object is not JSON or a changed part does not fit the schema; the context's error if the context ends
 // before the comparison.
 func Diff(ctx context.Context, old, new []byte, kind *schema.Kind, uncovered schema.VerbSet) ([]Requirement, error) {
+	return diff(ctx, old, new, kind, uncovered, false)
+}
+
+// DiffParts is Diff for conditions on changes. Besides a value that is charged as a whole, it returns each changed scalar in it, with the verbs of the
+// whole.
+func DiffParts(ctx context.Context, old, new []byte, kind *schema.Kind, uncovered schema.VerbSet) ([]Requirement, error) {
+	return diff(ctx, old, new, kind, uncovered, true)
+}
+
+func diff(ctx context.Context, old, new []byte, kind *schema.Kind, uncovered schema.VerbSet, parts bool) ([]Requirement, error) {
 	var was rawjson.Value
 	if old != nil {
 		doc, err := scan(old)
@@ -54,7 +64,7 @@ func Diff(ctx context.Context, old, new []byte, kind *schema.Kind, uncovered sch
 		return nil, err
 	}
 	defer doc.Release()
-	return DiffValues(ctx, was, doc.Root(), kind, uncovered)
+	return diffValues(ctx, was, doc.Root(), kind, uncovered, parts)
 }
 
 func scan(raw []byte) (*rawjson.Document, error) {
@@ -71,6 +81,10 @@ func scan(raw []byte) (*rawjson.Document, error) {
 // DiffValues is Diff for objects that are already scanned; old is absent on CREATE. The result refers to the bytes of the text, so the
 // caller may release the documents but must not change the text.
 func DiffValues(ctx context.Context, old, new rawjson.Value, kind *schema.Kind, uncovered schema.VerbSet) ([]Requirement, error) {
+	return diffValues(ctx, old, new, kind, uncovered, false)
+}
+
+func diffValues(ctx context.Context, old, new rawjson.Value, kind *schema.Kind, uncovered schema.VerbSet, parts bool) ([]Requirement, error) {
 	if !old.IsAbsent() && !old.IsObject() || !new.IsObject() {
 		return nil, &InvalidObjectError{Message: "is no JSON object: send the object as an API server does"}
 	}
@@ -96,7 +110,7 @@ func DiffValues(ctx context.Context, old, new rawjson.Value, kind *schema.Kind, 
 	}
 	d := walk.New(ctx, kind, uncovered, old, new)
 	defer d.Release()
-	d.Planted = apart.Planted
+	d.Planted, d.Parts = apart.Planted, parts
 	if !d.ChargeIrregular() {
 		d.Compare()
 		owners.Charge(d)

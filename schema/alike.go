@@ -88,6 +88,9 @@ func (k *Kind) SameWithin(apiVersion string, p smdpath.Path) bool {
 // other conversion may drop an empty struct, map or list.
 func (k *Kind) ConvertsByName() bool { return k.convertsByName }
 
+// Renames reports whether a field may have another name in another served version.
+func (k *Kind) Renames() bool { return k.renames }
+
 // compareVersions finds the fields of a version that are the same in the other versions.
 func (c *compiler) compareVersions(k *Kind, all []runtimeschema.GroupVersionKind) {
 	gvk := k.GroupVersionKind
@@ -100,6 +103,9 @@ func (c *compiler) compareVersions(k *Kind, all []runtimeschema.GroupVersionKind
 		version := other.GroupVersion().String()
 		byName := c.keepsNames(gvk, other) || c.owner[gvk].KeepsNames && slices.Contains(unserved, other)
 		k.convertsByName = k.convertsByName && (byName || c.owner[other] != nil && !c.isServed(other))
+		if !byName && c.owner[other] != nil && c.isServed(other) {
+			k.renames = k.renames || !shapeOf(gvk, c.owner).same(shapeOf(other, c.owner))
+		}
 		switch their := k.versions[version]; {
 		case byName:
 			k.alike[version] = allAlike

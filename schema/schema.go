@@ -61,8 +61,8 @@ type Kind struct {
 	versions map[string]*Kind
 	// alike says which fields are the same in other versions, by apiVersion.
 	alike map[string]*likeness
-	// convertsByName: see ConvertsByName.
-	convertsByName bool
+	// convertsByName: see ConvertsByName. renames: see Renames.
+	convertsByName, renames bool
 	// trace is nil if the compile was not traced.
 	trace *Trace
 }

@@ -83,6 +83,19 @@ func names(r *v1alpha1.PolicyResource, ref *endpoint.Ref) bool {
 	})
 }
 
+// readsChanges reports whether the condition reads the changed fields.
+func (p *policy) readsChanges() bool {
+	return p.decides.Expression != nil && p.decides.Expression.Uses(expression.Changes)
+}
+
+// names reports whether the policy names the version of an object.
+func (p *policy) names(of version) bool {
+	ref := endpoint.Ref{Group: of.Group, Resource: of.Resource, Subresource: of.subresource}
+	return slices.ContainsFunc(p.resources, func(r v1alpha1.PolicyResource) bool {
+		return names(&r, &ref) && slices.Contains(r.APIVersions, of.Version)
+	})
+}
+
 // fits returns an error if the condition is not written for the version of an object, or was not checked against its type. Where only a wildcard
 // names the resource, conditions are not checked against types.
 func (p *policy) fits(of version) error {

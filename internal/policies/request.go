@@ -49,7 +49,8 @@ func (r *request) listChanges() (expression.ChangeList, error) {
 	if r.of.Operation != admissionv1.Create && r.of.Operation != admissionv1.Update {
 		return nil, fmt.Errorf("operation %q has no changed fields", r.of.Operation)
 	}
-	return changes(r.write.Changes), nil
+	parts, err := r.write.Parts()
+	return changes(parts), err
 }
 
 // Authorize evaluates the policies of one verb. Every policy with update has patch, so both have the same answer.
@@ -97,6 +98,9 @@ func (r *request) evaluate(ctx context.Context, about []*policy, of version) fie
 		fault := converted
 		if fault == nil {
 			fault = p.fits(of)
+		}
+		if fault == nil && p.readsChanges() && r.write.Renames() && !p.names(of) {
+			fault = fmt.Errorf("the condition reads changes, and another version of %s has fields under other names: name the version %q in spec.resources", of.Resource, of.Version)
 		}
 		switch p.decides.Effect {
 		case expression.Allow:

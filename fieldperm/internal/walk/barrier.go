@@ -11,6 +11,7 @@ func (d *Differ) barriersWithin(s Scope, old, new rawjson.Value) {
 	if d.Stops() || !d.MayBarWithin(s) || d.Same.Equal(old, new) {
 		return
 	}
+	s.whole = d.wholeOf(s)
 	if s.Node.Map() != nil && (old.IsObject() || new.IsObject()) {
 		around := d.changed
 		begin := d.changes(old, new)
@@ -39,7 +40,27 @@ func (d *Differ) Within(s Scope, was rawjson.Value) []change.Requirement {
 
 // MayBarWithin reports whether a part inside may have to be charged besides the whole.
 func (d *Differ) MayBarWithin(s Scope) bool {
-	return len(d.Uncovered) > 0 || len(d.InStatus) > 0 || s.Node.MayBarWithin()
+	return d.Parts || len(d.Uncovered) > 0 || len(d.InStatus) > 0 || s.Node.MayBarWithin()
+}
+
+// wholeOf returns the line of the value that is charged as a whole around the parts of a value.
+func (d *Differ) wholeOf(s Scope) *line {
+	if s.whole == nil && d.Parts {
+		return &s.line
+	}
+	return s.whole
+}
+
+// part adds a changed scalar in a value that is charged as a whole.
+func (d *Differ) part(s Scope, old, new rawjson.Value) {
+	if s.whole != nil && (isPart(old) || isPart(new)) {
+		d.require(s.Path, operation(old, new), *s.whole)
+	}
+}
+
+// isPart reports whether a value has no parts of its own.
+func isPart(v rawjson.Value) bool {
+	return v.IsScalar() || v.Kind() == rawjson.Null || (v.IsObject() || v.IsList()) && v.IsEmpty()
 }
 
 // guardedBelow returns a visitor that charges the node if it has a barrier of its own, and then continues below it. In a new object, a
@@ -52,6 +73,7 @@ func guardedBelow(above Scope) Visitor {
 		if s.guards(above) {
 			d.Charge(s, operation(old, new))
 		}
+		d.part(s, old, new)
 		d.barriersWithin(s, old, new)
 	}
 }
@@ -76,6 +98,7 @@ func (d *Differ) positions(s Scope, old, new rawjson.Value) {
 
 // pairwise looks for barriers in items by position.
 func (d *Differ) pairwise(s Scope, old, new []rawjson.Value) {
+	s.whole = d.wholeOf(s)
 	for i := range max(len(old), len(new)) {
 		var was, is rawjson.Value
 		if i < len(old) {

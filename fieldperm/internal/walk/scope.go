@@ -21,6 +21,8 @@ type Scope struct {
 	// demands are the barriers beside the permissions of the place, and of those above it (schema.Permission.BarsBeside).
 	demands []demand
 	emitted *binding
+	// whole is the line of the value around the place that is charged as a whole, nil for none. It is set for Differ.Parts only.
+	whole *line
 	// InStatus reports whether the place is in the status.
 	InStatus bool
 }
@@ -102,7 +104,7 @@ type Visitor func(d *Differ, s Scope, old, new rawjson.Value)
 // enter returns the scope of a child node whose value went from old to new. emit is the scalar from which the child's own parameter takes
 // its value; absent for none.
 func (d *Differ) enter(s Scope, node *schema.Node, path fieldpath.Path, emitted *binding, old, new, emit rawjson.Value) Scope {
-	c := Scope{Node: node, Path: path, line: s.line, others: s.others, demands: s.demands, emitted: emitted}
+	c := Scope{Node: node, Path: path, line: s.line, others: s.others, demands: s.demands, whole: s.whole, emitted: emitted}
 	if node.Emits() != "" && emit.IsScalar() {
 		c.emitted = c.emitted.with(node.Emits(), emit.ScalarText())
 	}

@@ -56,6 +56,8 @@ type Differ struct {
 	Uncovered, InStatus, all schema.VerbSet
 	// Create: the object is new, and Old is absent.
 	Create bool
+	// Parts means that the changed scalars in a value that is charged as a whole are requirements too, with the verbs of the whole.
+	Parts bool
 	// Planted: see Apart.
 	Planted  bool
 	Old, New rawjson.Value
