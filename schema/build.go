@@ -52,7 +52,7 @@ func newBuilder(topology *Topology, known permissions, traced bool) *builder {
 		from = []Origin{{FormOpenAPI, topology.Source}}
 	}
 	for _, name := range sortedKeys(topology.TypePermissions) {
-		said, errs := statements(topology.Source, RankExtension, topology.TypePermissions[name], from)
+		said, errs := statements(topology.Source, "", RankExtension, topology.TypePermissions[name], from)
 		b.errs = append(b.errs, errs...)
 		b.inline[name] = &overlay{}
 		b.inline[name].lay(said)
@@ -74,7 +74,7 @@ func (b *builder) layFragments(documents []PermissionDocument, traced bool) {
 				b.errs = append(b.errs, tooManyPlaces(b.topology.Source, d.Fragment))
 				continue
 			}
-			said, errs := statements(d.Source, d.Rank, entries, from)
+			said, errs := statements(d.Source, b.topology.Source, d.Rank, entries, from)
 			b.errs = append(b.errs, errs...)
 			b.inline[name].lay(said)
 		}

@@ -223,7 +223,7 @@ func (c *compiler) read(i int) []statement {
 		if c.docs.Traced {
 			from = []Origin{d.origin()}
 		}
-		c.statements[i], errs = statements(d.Source, d.Rank, d.Entries, from)
+		c.statements[i], errs = statements(d.Source, d.includer, d.Rank, d.Entries, from)
 		for _, s := range c.statements[i] {
 			s.guard.everyKind = d.Kind == "*" && d.Fragment == ""
 		}

@@ -101,6 +101,9 @@ type PermissionDocument struct {
 	// Versions are the versions that the document applies to; empty means every version.
 	Versions []string
 	Entries  []Entry
+	// includer is the document whose fragment the entries are about: see statements. The catalogue is none, so that what fails there is a fault of the
+	// document itself.
+	includer string
 }
 
 func (d *PermissionDocument) matches(gvk runtimeschema.GroupVersionKind) bool {

@@ -42,6 +42,9 @@ func placeFragments(docs []PermissionDocument) (placed, about []PermissionDocume
 				faults = append(faults, tooManyPlaces(k.Source, one.Fragment))
 			case len(one.Entries) > 0:
 				one.Group, one.Kind, one.Versions = k.Group, k.Kind, k.Versions
+				if k.Rank > RankCatalogue {
+					one.includer = k.Source
+				}
 				placed = append(placed, one)
 			}
 		}

@@ -44,7 +44,9 @@ type level struct {
 type guard struct {
 	entry  *Entry
 	source string
-	rank   Rank
+	// includer is the document to blame for what fails at this place, "" for the source: see statements.
+	includer string
+	rank     Rank
 	// excluded and when say for which values the guard is a barrier: for all, or for those for which a condition is true.
 	excluded bool
 	when     []string
@@ -178,7 +180,7 @@ func writesKey(writes []endpoint.Write) string {
 }
 
 func (g *guard) fault(format string, args ...any) *Error {
-	return &Error{Source: g.source, Pointer: g.entry.Pointer, Message: fmt.Sprintf(format, args...)}
+	return &Error{Source: cmp.Or(g.includer, g.source), Pointer: g.entry.Pointer, Message: fmt.Sprintf(format, args...)}
 }
 
 func sortedKeys[K cmp.Ordered, V any](m map[K]V) []K {

@@ -1,6 +1,7 @@
 package schema
 
 import (
+	"cmp"
 	"fmt"
 	"unicode/utf8"
 
@@ -16,39 +17,44 @@ type statement struct {
 }
 
 // statements reads the entries of one document, once for all its kinds. A document that names a path twice contradicts itself, which is a
-// fault. from are the origins of all entries, nil if the compile is not traced: equal entries of different sources then make different permissions.
-func statements(source string, rank Rank, entries []Entry, from []Origin) ([]statement, []error) {
+// fault. includer is the source of the document that has the fragment which the entries are about, "" for none: what fails at its places only is a
+// fault of that document. from are the origins of all entries, nil if the compile is not traced: equal entries of different sources then make
+// different permissions.
+func statements(source, includer string, rank Rank, entries []Entry, from []Origin) ([]statement, []error) {
 	var out []statement
 	var errs []error
+	blamed := cmp.Or(includer, source)
 	seen := make(map[string]string, len(entries))
 	for i := range entries {
 		e := &entries[i]
 		if err := checkLength(e); err != nil {
-			errs = append(errs, &Error{Source: source, Pointer: e.Pointer, Message: err.Error()})
+			errs = append(errs, &Error{Source: blamed, Pointer: e.Pointer, Message: err.Error()})
 			continue
 		}
 		p, err := fieldpath.ParsePattern(e.Path)
 		if err != nil {
-			errs = append(errs, &Error{Source: source, Pointer: e.Pointer, Message: err.Error()})
+			errs = append(errs, &Error{Source: blamed, Pointer: e.Pointer, Message: err.Error()})
 			continue
 		}
 		path := p.String()
 		if first, twice := seen[path]; twice {
-			errs = append(errs, &Error{Source: source, Pointer: e.Pointer, Message: fmt.Sprintf("path %q stands twice in this document, first at %s: keep one of them", e.Path, first)})
+			errs = append(errs, &Error{Source: blamed, Pointer: e.Pointer, Message: fmt.Sprintf("path %q stands twice in this document, first at %s: keep one of them", e.Path, first)})
 			continue
 		}
 		seen[path] = e.Pointer
 		if len(p) == 0 && e.Verb != "" {
-			errs = append(errs, &Error{Source: source, Pointer: e.Pointer, Message: fmt.Sprintf("verb %q at the root: the root's verb is always granular:*, leave it out", e.Verb)})
+			errs = append(errs, &Error{Source: blamed, Pointer: e.Pointer, Message: fmt.Sprintf("verb %q at the root: the root's verb is always granular:*, leave it out", e.Verb)})
 			continue
 		}
 		if e.Verb != "" {
 			if err := verbs.ValidateName(e.Verb); err != nil {
-				errs = append(errs, &Error{Source: source, Pointer: e.Pointer, Message: fmt.Sprintf("%s: %v", orRoot(p), err)})
+				errs = append(errs, &Error{Source: blamed, Pointer: e.Pointer, Message: fmt.Sprintf("%s: %v", orRoot(p), err)})
 				continue
 			}
 		}
-		out = append(out, statement{path: p, guard: newGuard(source, rank, e, from)})
+		g := newGuard(source, rank, e, from)
+		g.includer = includer
+		out = append(out, statement{path: p, guard: g})
 	}
 	return out, errs
 }

@@ -163,3 +163,18 @@ func TestG5_FragmentsInTypesOfAnAggregatedAPI(t *testing.T) {
 		}
 	}
 }
+
+// TestC2_WhatFailsInOneKindOnlyIsAFaultOfTheIncludeThere: the author of a definition must not make every kind with the fragment fail.
+func TestC2_WhatFailsInOneKindOnlyIsAFaultOfTheIncludeThere(t *testing.T) {
+	template := strings.Replace(partial(withKey+", ", listed), "nodeName: {type: string}", "nodeName: {type: string}, affinity: {type: object, x-kubernetes-permission-include: podSpec, properties: {nodeName: {type: string}}}", 1)
+	s, errs := compileFragments(t, runner(template), fragmentSchema("podSpec", `{path: "", verb: example.com/y, excluded: true}, {path: .affinity, verb: example.com/z, excluded: true}`))
+	if len(errs) != 1 || !strings.HasPrefix(errs[0].Error(), "d0.yaml:") || !strings.Contains(errs[0].Error(), "stands twice") {
+		t.Errorf("faults %v, want one of the definition", errs)
+	}
+	if _, err := s.Kind(gvk("apps", "v1", "Deployment")); err != nil {
+		t.Errorf("another kind fails: %v", err)
+	}
+	if _, err := s.Kind(gvk("example.com", "v1", "Runner")); err == nil {
+		t.Error("the kind with the include does not fail")
+	}
+}
