@@ -141,6 +141,10 @@ func TestA2_TheNewestVersionOfAKindHasItsBarriers(t *testing.T) {
 		if got := k.HiddenBarriers(nil); len(got) > 0 {
 			t.Errorf("%v hides %v without any document", k.GroupVersionKind, got)
 		}
+		// The catalogue says what a field is called in each version.
+		if got := k.Unplaced(); len(got) > 0 {
+			t.Errorf("%v cannot place %v without any document", k.GroupVersionKind, got)
+		}
 	}
 }
 
