@@ -87,3 +87,118 @@ func needs(t *testing.T, s *schema.Schema, sets []string, old, new string) []str
 	}
 	return out
 }
+
+// TestC2_AVerbOfAKeyLeavesBarriersFurtherBelowAllKeys, below another map.
+func TestC2_AVerbOfAKeyLeavesBarriersFurtherBelowAllKeys(t *testing.T) {
+	definition := strings.Replace(vaults("v1"), "deep: {type: object, properties: {secret: {type: string}}}", "deep: {type: object, additionalProperties: {type: string}}", 1)
+	s := compileWorkloads(t, definition, permissionSchema("a", "example.com", "Vault", `{path: '.spec.items[*].deep[*]', verb: example.com/y, excluded: true}`),
+		permissionSchema("b", "example.com", "Vault", `{path: '.spec.items["x"].deep[*]', verb: example.com/w}`))
+	if got := passing(t, s, vaultKind, nil, `{"spec":{"items":{"x":{"deep":{"a":"a"}}}}}`, `{"spec":{"items":{"x":{"deep":{"a":"b"}}}}}`); got != "[y]" {
+		t.Errorf("needs %q", got)
+	}
+}
+
+// TestC3_ABarrierAtAFieldOfAnotherTypeHasNoParameter: it may be another field, so its value is not that of the parameter, and is none for other verbs.
+func TestC3_ABarrierAtAFieldOfAnotherTypeHasNoParameter(t *testing.T) {
+	v := versions{v1: named, v1beta1: strings.Replace(named, "secret: {type: string}", "secret: {type: integer}", 1), metadata: vouched, top: byWebhook}
+	s := compileBox(t, v.String(), guardOf("Box", "v1", "{path: .spec.secret, verb: secret, parameterSource: s, parameterizedBy: s, excluded: true}"))
+	_, n := placeIn(t, s, boxOf("v1beta1"), ".spec.secret")
+	if got := verbsAt(t, s, boxOf("v1beta1"), ".spec.secret"); got != "SECRET" || n.Emits() != "" {
+		t.Errorf("the field has %q, and emits %q", got, n.Emits())
+	}
+	s = compileBox(t, v.String(), guardOf("Box", "v1", "{path: .spec.secret, verb: secret, parameterSource: s, parameterizedBy: s, excluded: true}"), guardOf("Box", "v1beta1", "{path: .spec.secret, verb: other, parameterSource: s}"))
+	if got := verbsAt(t, s, boxOf("v1beta1"), ".spec.secret"); got != "other SECRET" {
+		t.Errorf("beside another verb, the field has %q", got)
+	}
+}
+
+// TestC3_ABarrierHoldsWhereAListHasNoKeys, without the parameter that the keys emit in the other version.
+func TestC3_ABarrierHoldsWhereAListHasNoKeys(t *testing.T) {
+	list := func(keys string) string {
+		return "{type: object, properties: {size: {type: integer}, list: {type: array" + keys + ", items: {type: object, required: [a], properties: {a: {type: string}, c: {type: string}}}}}}"
+	}
+	v := versions{v1: list(", x-kubernetes-list-type: map, x-kubernetes-list-map-keys: [a]"), v1beta1: list(""), metadata: vouched, top: byWebhook}
+	s := compileBox(t, v.String(), guardOf("Box", "v1", "{path: '.spec.list[*].a', verb: key, parameterSource: s}, {path: '.spec.list[*].c', verb: c, parameterizedBy: s, excluded: true}"))
+	if got := verbsAt(t, s, boxOf("v1beta1"), ".spec.list[*].c"); got != "C" {
+		t.Errorf("the field has %q", got)
+	}
+}
+
+// TestC3_AConversionByNamePrunesAField: a version that has every field of the stored objects needs nothing for those that others declare.
+func TestC3_AConversionByNamePrunesAField(t *testing.T) {
+	v := versions{v1: "{type: object, properties: {size: {type: integer}}}", v1beta1: named}
+	s := compileBox(t, v.String(), guardOf("Box", "v1beta1", "{path: .spec.secret, verb: secret, excluded: true}"))
+	if k, err := s.Kind(boxOf("v1")); err != nil || k.Lossy() || len(k.HiddenBarriers(nil)) > 0 {
+		t.Errorf("v1 hides barriers, or fails: %v", err)
+	}
+}
+
+// TestC3_TheRankOfADocumentCountsInOtherVersions: an administrator gives the field a verb in v1, and the author one in v1beta1.
+func TestC3_TheRankOfADocumentCountsInOtherVersions(t *testing.T) {
+	v := versions{v1: named, v1beta1: named, metadata: `, annotations: {fieldperm.dev/permission-verbs: '{"v1":[],"v1beta1":[{"path":".spec.secret","verb":"other"}]}'}`}
+	s := compileBox(t, v.String(), guardOf("Box", "v1", "{path: .spec.secret, verb: secret}"))
+	if got := secretChains(t, s, "v1beta1", "a", "b"); !slices.Equal(got, []string{"[* secret]"}) {
+		t.Errorf("got %q", got)
+	}
+}
+
+// TestTraced_AJointBarrierNamesItsDocuments, so that explain shows both.
+func TestTraced_AJointBarrierNamesItsDocuments(t *testing.T) {
+	documents := documentsOf(t, vaults("v1"), permissionSchema("a", "example.com", "Vault", "{path: .spec.secret, verb: example.com/y, excluded: true}"), permissionSchema("b", "example.com", "Vault", "{path: .spec.secret, verb: example.com/y}"))
+	documents.Topologies[0], documents.Traced = workloadKinds(t), true
+	_, n := placeIn(t, compileDocuments(t, documents), vaultKind, ".spec.secret")
+	if p := n.Permissions(); len(p) != 1 || len(p[0].Origins()) != 2 {
+		t.Errorf("%d permissions", len(p))
+	}
+}
+
+// compileFaulty compiles a box whose documents may have faults.
+func compileFaulty(t *testing.T, texts ...string) *schema.Schema {
+	t.Helper()
+	docs := schema.Documents{}
+	for i, text := range texts {
+		d, errs := Decode(fmt.Sprintf("d%d.yaml", i), []byte(text))
+		noErrors(t, errs)
+		docs = docs.Append(d)
+	}
+	s, _ := schema.Compile(docs)
+	return s
+}
+
+// TestC3_ABarrierOfVersionsThatDoNotExistHolds in those that do.
+func TestC3_ABarrierOfVersionsThatDoNotExistHolds(t *testing.T) {
+	s := compileFaulty(t, versions{v1: named, v1beta1: named}.String(), guardOf("Box", "v2", "{path: .spec.secret, verb: secret, excluded: true}"))
+	if got := secretChains(t, s, "v1", "a", "b"); !slices.Equal(got, []string{"barred [secret]"}) {
+		t.Errorf("got %q", got)
+	}
+}
+
+// TestC2_AParameterThatIsFormedInAnotherWayIsAnother: each version has a document of its own about the same value.
+func TestC2_AParameterThatIsFormedInAnotherWayIsAnother(t *testing.T) {
+	const (
+		named = `{type: object, properties: {size: {type: integer}, list: {type: array, x-kubernetes-list-type: map, x-kubernetes-list-map-keys: [a, b], items: {type: object, required: [a, b], properties: {a: {type: string}, b: {type: string}, c: {type: string}}}}}}`
+		label = "{path: .metadata.labels, verb: labels, parameterSource: s}, {path: '.metadata.labels[*]', verb: label, parameterizedBy: s%s}"
+		item  = "{path: '.spec.list[*].a', verb: key, parameterSource: s}, {path: '.spec.list[*].c', verb: c, parameterizedBy: s}"
+	)
+	document := func(version, entries string) string {
+		return strings.Replace(guardOf("Box", version, entries), "name: x", "name: of-"+version, 1)
+	}
+	labels := func(value string) string { return `{"metadata":{"labels":{"example.com/a":"` + value + `"}}}` }
+	list := func(value string) string { return `{"spec":{"list":[{"a":"x","b":"y","c":"` + value + `"}]}}` }
+	for name, c := range map[string]struct {
+		v1, v1beta1 string
+		object      func(string) string
+		set         string
+	}{
+		"a prefix":           {fmt.Sprintf(label, ", parameterTreatment: slash-delimited-prefix"), fmt.Sprintf(label, ""), labels, "granular:label(example.com)"},
+		"another expression": {fmt.Sprintf(label, `, parameterExpression: "self + 'x'"`), fmt.Sprintf(label, `, parameterExpression: "self + 'y'"`), labels, "granular:label(example.com/ax)"},
+		"a verb of items":    {item, "{path: '.spec.list[*].c', verb: d}", list, "granular:c(x)"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			s := compileBox(t, versions{v1: named, v1beta1: named}.String(), document("v1", c.v1), document("v1beta1", c.v1beta1))
+			if got := barsOn(t, s, boxOf("v1beta1"), schema.ResourceRef{}, c.object("a"), c.object("b"), c.set); !slices.Equal(got, []string{"[" + c.set + "]"}) {
+				t.Errorf("got %q", got)
+			}
+		})
+	}
+}
