@@ -90,11 +90,12 @@ func TestG5_AnIncludeOnAFieldLeavesTheBarriersOfItsType(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	s, errs := schema.Compile(schema.Documents{Topologies: []schema.Topology{builtIn, topology}, Permissions: catalogue})
-	if len(errs) > 0 {
-		t.Fatal(errs)
-	}
-	if got := verbsAt(t, s, gvk("a.example.com", "v1", "Run"), ".spec.template.spec.nodeName"); got != "EXAMPLE.COM/NODE" {
-		t.Errorf("the node has %q", got)
+	other, errs := Decode("p.yaml", []byte(permissionSchema("p", "a.example.com", "Run", "{path: .spec.template.spec.nodeName, verb: example.com/other}")))
+	noErrors(t, errs)
+	for want, documents := range map[string]schema.Documents{"EXAMPLE.COM/NODE": {}, "example.com/other EXAMPLE.COM/NODE": other} {
+		s := compileDocuments(t, schema.Documents{Topologies: []schema.Topology{builtIn, topology}, Permissions: catalogue}.Append(documents))
+		if got := verbsAt(t, s, gvk("a.example.com", "v1", "Run"), ".spec.template.spec.nodeName"); got != want {
+			t.Errorf("the node has %q, want %q", got, want)
+		}
 	}
 }

@@ -114,7 +114,7 @@ func asIn(other *lawKind, documents []lawDocument) []lawDocument {
 
 // TestC3_LawEqualVersionsAreGuardedAlike: a field with the same path and type in two versions is one field, whichever version a document names.
 func TestC3_LawEqualVersionsAreGuardedAlike(t *testing.T) {
-	l := law{rounds: 80, prepare: compiles, draw: func(r *rand.Rand) *lawCase {
+	l := law{rounds: 120, prepare: compiles, draw: func(r *rand.Rand) *lawCase {
 		c := drawCase(r, lawVaults[0], lawVaults[0], true, everyVerb)
 		if aKeyIsTakenOutInOneVersion(c.documents) {
 			return nil

@@ -56,12 +56,19 @@ func TestC2_AConditionIsAtADeclaredScalar(t *testing.T) {
 func TestC3_AConditionOfAnotherVersionAlwaysHoldsWhereNoScalarIs(t *testing.T) {
 	definition := strings.Replace(vaults("v1", "v2"), "name: v2, served: true, storage: false, schema: {openAPIV3Schema: {type: object, properties: {spec: {type: object, properties: {secret: {type: string}",
 		"name: v2, served: true, storage: false, schema: {openAPIV3Schema: {type: object, properties: {spec: {type: object, properties: {secret: {type: object, properties: {a: {type: string}}}", 1)
-	s, errs := compileFragments(t, definition, "apiVersion: fieldperm.dev/v1alpha1\nkind: PermissionSchema\nmetadata: {name: x}\nspec:\n  group: example.com\n  kind: Vault\n  versions: [v1]\n"+
-		"  permissions: [{path: .spec.secret, verb: example.com/y, excludedWhen: \"self == 'a'\"}]\n")
-	if len(errs) > 0 {
-		t.Fatal(errs)
-	}
-	if !isBarred(t, s, gvk("example.com", "v2", "Vault"), `{"spec":{}}`, `{"spec":{"secret":{"a":"b"}}}`) {
-		t.Error("not barred")
+	document := ofVersion("v1", permissionSchema("x", "example.com", "Vault", `{path: .spec.secret, verb: example.com/y, excludedWhen: "self == 'a'"}`))
+	kind := gvk("example.com", "v2", "Vault")
+	for want, documents := range map[string][]string{"y": {document}, "v y": {document, ofVersion("v2", permissionSchema("z", "example.com", "Vault", "{path: .spec.secret, verb: example.com/v}"))}} {
+		_, n := placeIn(t, compileWorkloads(t, append(documents, definition)...), kind, ".spec.secret")
+		var got []string
+		for _, p := range n.Permissions() {
+			got = append(got, strings.TrimPrefix(p.Describe(), "granular:example.com/"))
+			if p.MayBar() && !p.Excluded() {
+				t.Errorf("%q has a condition", p.Describe())
+			}
+		}
+		if got := strings.Join(got, " "); got != want || !n.Permissions()[len(n.Permissions())-1].Excluded() {
+			t.Errorf("the field has %q, want %q", got, want)
+		}
 	}
 }

@@ -14,9 +14,16 @@ import (
 	"github.com/fieldperm/fieldperm/schema/fieldpath"
 )
 
-// compileWorkloads compiles Pods, and the kinds that they are made from, with documents. All built-in kinds take ten times as long.
+// compileWorkloads compiles Pods, and the kinds that they are made from, with documents. All built-in kinds take ten times as long. As in a
+// cluster, PermissionSchemas are in the order of their names.
 func compileWorkloads(t *testing.T, documents ...string) *schema.Schema {
 	t.Helper()
+	nameOf := func(document string) string {
+		_, name, _ := strings.Cut(document, "kind: PermissionSchema\nmetadata: {name: ")
+		name, _, _ = strings.Cut(name, "}")
+		return name
+	}
+	documents = slices.SortedStableFunc(slices.Values(documents), func(a, b string) int { return strings.Compare(nameOf(a), nameOf(b)) })
 	all := documentsOf(t, documents...)
 	all.Topologies[0] = workloadKinds(t)
 	return compileDocuments(t, all)
