@@ -36,8 +36,8 @@ type overlay struct {
 type level struct {
 	// claim is the entry of the highest standing, nil for none. It gives the node its verb.
 	claim *guard
-	// entries are those of all documents that have a verb. Each one that is a barrier holds: no document lifts the barrier of another.
-	entries []*guard
+	// barriers are the entries of all documents that are barriers: no document lifts the barrier of another.
+	barriers []*guard
 }
 
 // guard is one entry of a document.
@@ -214,11 +214,11 @@ func (o *overlay) lay(document []statement) {
 	}
 }
 
-// add adds entries.
+// add adds the entries that are barriers.
 func (l *level) add(entries ...*guard) {
 	for _, g := range entries {
-		if g.entry.Verb != "" && !slices.ContainsFunc(l.entries, func(known *guard) bool { return known.content == g.content && known.source == g.source }) {
-			l.entries = append(slices.Clip(l.entries), g)
+		if g.bars() && !slices.ContainsFunc(l.barriers, func(known *guard) bool { return known.content == g.content && known.source == g.source }) {
+			l.barriers = append(slices.Clip(l.barriers), g)
 		}
 	}
 }
@@ -255,7 +255,7 @@ func (o *overlay) levels() []level { return append(slices.Clip(o.general), o.lev
 func (o *overlay) own() []*guard {
 	own := []*guard{o.emitter, o.included}
 	for _, l := range o.levels() {
-		own = append(append(own, l.claim), l.entries...)
+		own = append(append(own, l.claim), l.barriers...)
 	}
 	return slices.DeleteFunc(own, func(g *guard) bool { return g == nil })
 }
@@ -310,7 +310,7 @@ func merge(outer, inner *overlay) *overlay {
 	}
 	m := outer.with(inner, merge)
 	m.general = slices.Concat(inner.general, outer.general)
-	m.add(inner.entries...)
+	m.add(inner.barriers...)
 	switch {
 	case inner.claim == nil:
 	case outer.claim == nil || inner.claim.standing() > outer.claim.standing():
@@ -368,8 +368,8 @@ func (o *overlay) identity() string {
 		c.number(len(o.general))
 		for _, l := range o.levels() {
 			c.guards([]*guard{l.claim})
-			c.guards(l.entries)
-			for _, g := range l.entries {
+			c.guards(l.barriers)
+			for _, g := range l.barriers {
 				c.texts(g.source)
 			}
 		}

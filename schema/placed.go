@@ -206,7 +206,7 @@ func (n *Node) below(e fieldpath.Element) *Node {
 // guardsLike reports whether p has the verbs of other, and is a barrier in every case in which other is one. Two conditions and two expressions are
 // compared by identity only. alike says whether both paths emit the same parameters.
 func (p *Permission) guardsLike(other *Permission, alike bool) bool {
-	if p.verb != other.verb || p.inAnyMode() != other.inAnyMode() && other.MayBar() && !p.excluded {
+	if p.verb != other.verb || other.MayBar() && !p.excluded && p.inAnyMode() != other.inAnyMode() {
 		return false
 	}
 	return other.parameter == "" || alike && (p == other || sameVerb(p, other) && p.treatment == other.treatment && p.expression == nil && other.expression == nil)

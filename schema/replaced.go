@@ -74,10 +74,8 @@ func (o *overlay) barsForNothing(at fieldpath.Pattern) []error {
 		if o == nil {
 			return
 		}
-		for _, g := range o.entries {
-			if g.bars() {
-				out = append(out, g.fault(never, orRoot(at), because))
-			}
+		for _, g := range o.barriers {
+			out = append(out, g.fault(never, orRoot(at), because))
 		}
 		visit(o.any, at.Child(fieldpath.Element{Any: true}))
 		for _, name := range sortedKeys(o.fields) {

@@ -31,7 +31,7 @@ func newRoom() room { return room{takers: map[string]*taker{}} }
 // take counts a node, and each guard that holds there beside its own. It reports false after the last one.
 func (r *room) take(o *overlay) bool {
 	r.made++
-	r.made += max(len(o.entries)-1, 0)
+	r.made += len(o.barriers)
 	for _, g := range o.own() {
 		r.credit(g)
 	}

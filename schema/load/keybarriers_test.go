@@ -58,14 +58,14 @@ func permissionSchema(name, group, kind, entries string) string {
 	return fmt.Sprintf("apiVersion: fieldperm.dev/v1alpha1\nkind: PermissionSchema\nmetadata: {name: %s}\nspec: {group: %q, kind: %s, permissions: [%s]}\n", name, group, kind, entries)
 }
 
-// TestC2_ABarrierOnAPrefixHoldsForKeysOfLowerDocuments: the catalogue's verb of a key does not pass an administrator's barrier on its prefix. A verb of
-// the same document does.
+// TestC2_ABarrierOnAPrefixHoldsForKeysOfLowerDocuments: no verb of a key passes a barrier on its prefix, that of the catalogue as little as that of the
+// same document.
 func TestC2_ABarrierOnAPrefixHoldsForKeysOfLowerDocuments(t *testing.T) {
 	const key = `.spec.template.metadata.annotations["kubectl.kubernetes.io/restartedAt"]`
 	prefix := `{path: '.spec.template.metadata.annotations["kubectl.kubernetes.io/"]', verb: example.com/x, excluded: true}`
 	for own, want := range map[string]string{
 		"": "templateAnnotation(prefix of annotationKey) example.com/x restart EXAMPLE.COM/X",
-		", {path: '" + key + "', verb: example.com/y}": "templateAnnotation(prefix of annotationKey) EXAMPLE.COM/X example.com/x example.com/y",
+		", {path: '" + key + "', verb: example.com/y}": "templateAnnotation(prefix of annotationKey) example.com/x example.com/y EXAMPLE.COM/X",
 	} {
 		s := compileWorkloads(t, permissionSchema("a", "apps", "Deployment", prefix+own))
 		if got := verbsAt(t, s, gvk("apps", "v1", "Deployment"), key); got != want {
