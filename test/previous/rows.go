@@ -47,6 +47,27 @@ func Rows() []Row {
 			},
 		},
 		{
+			Name:   "existence",
+			Reason: "C5: a new object makes one demand more than its fields, granular:creation",
+			Is:     isExistence,
+		},
+		{
+			Name: "existence in place of the whole", Looser: true,
+			Reason: "C5: an object of which no field is charged needed granular:*. It needs granular:creation, as every new object does, which nobody had before",
+			Is: func(d Difference) bool {
+				return d.Path == "." && specific(d.Demand) == "granular:*" && slices.ContainsFunc(d.Now.Demands, func(now Demand) bool {
+					return isExistence(Difference{Demand: now}) && impliedBy(now, []Demand{d.Demand})
+				})
+			},
+		},
+		{
+			Name:   "a part that is not its default",
+			Reason: "C5: a part of a new object is free if it is its default or the API server wrote all of it. One with some of both was free",
+			Is: func(d Difference) bool {
+				return d.Path != "." && slices.Contains(d.AnyOf, Generic) && slices.ContainsFunc(d.Now.Demands, func(now Demand) bool { return isExistence(Difference{Demand: now}) })
+			},
+		},
+		{
 			Name:   "a change beside a barrier",
 			Reason: "C2: a barrier makes one more demand. The change makes its own as well",
 			Is: func(d Difference) bool {
@@ -77,6 +98,9 @@ func Rows() []Row {
 		},
 	}
 }
+
+// isExistence reports whether a demand is that of the existence of an object.
+func isExistence(d Difference) bool { return d.Path == "." && specific(d.Demand) == "granular:creation" }
 
 // isKey reports whether a path ends with the key of a map.
 func isKey(path string) bool { return strings.HasSuffix(path, `"]`) }

@@ -10,14 +10,13 @@ import (
 
 // chargeHidden charges what a write through a version may change without showing it. For a lossy version it charges the root and each
 // barrier that the write may pass, even if nothing changed. In a lossless version the field of a barrier may have another name, so each
-// change that may be a change of that field is charged with the barrier. A creation is charged as well, because it may set a field that
-// another version guards.
+// change that may be a change of that field is charged with the barrier. So is a new object of which no field is charged.
 func (d *Differ) chargeHidden() {
 	kind := d.Kind
 	switch {
 	case kind.Lossy():
 		d.Charge(d.Root, change.Modified)
-	case !kind.Hides() || !slices.ContainsFunc(d.Out, func(r change.Requirement) bool { return kind.MayHide(r.Path.Top()) }):
+	case !kind.Hides() || !(d.Create && len(d.Out) == 0) && !slices.ContainsFunc(d.Out, func(r change.Requirement) bool { return kind.MayHide(r.Path.Top()) }):
 		return
 	}
 	for _, v := range kind.HiddenBarriers(d.uncoveredInAll()) {
