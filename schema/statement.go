@@ -43,7 +43,7 @@ func statements(source string, rank Rank, entries []Entry, from []Origin) ([]sta
 			continue
 		}
 		if e.Verb != "" {
-			if err := verbs.ValidateName(e.Verb); err != nil {
+			if err := verbs.ValidateFieldVerb(e.Verb); err != nil {
 				errs = append(errs, &Error{Source: source, Pointer: e.Pointer, Message: fmt.Sprintf("%s: %v", orRoot(p), err)})
 				continue
 			}

@@ -49,7 +49,11 @@ func (r *request) listChanges() (expression.ChangeList, error) {
 	if r.of.Operation != admissionv1.Create && r.of.Operation != admissionv1.Update {
 		return nil, fmt.Errorf("operation %q has no changed fields", r.of.Operation)
 	}
-	return changes(r.write.Changes), nil
+	out := changes(r.write.Changes)
+	if len(out) > 1 && out[0].Operation == fieldperm.Created {
+		return out[1:], nil // A condition is about fields. A new object of which no field is charged is a change all the same.
+	}
+	return out, nil
 }
 
 // Authorize evaluates the policies of one verb. Every policy with update has patch, so both have the same answer.
