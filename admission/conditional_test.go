@@ -113,11 +113,12 @@ func TestK2_TheConditionIsTheReview(t *testing.T) {
 		want   authorizer.Decision
 		reason string
 	}{
-		"covered":     {[]string{"granular:scale"}, deployments(apiserveradmission.Update, two, one), authorizer.DecisionAllow, ""},
-		"not covered": {[]string{"granular:labels"}, deployments(apiserveradmission.Update, two, one), authorizer.DecisionNoOpinion, `User "alice" may not change .spec.replicas: needs any one of granular:scale`},
-		"no change":   {nil, deployments(apiserveradmission.Update, one, one), authorizer.DecisionAllow, ""},
-		"created":     {[]string{"granular:*"}, deployments(apiserveradmission.Create, two, nil), authorizer.DecisionAllow, ""},
-		"created with a field that is not covered": {[]string{"granular:labels"}, deployments(apiserveradmission.Create, two, nil), authorizer.DecisionNoOpinion, "may not change"},
+		"covered":                               {[]string{"granular:scale"}, deployments(apiserveradmission.Update, two, one), authorizer.DecisionAllow, ""},
+		"not covered":                           {[]string{"granular:labels"}, deployments(apiserveradmission.Update, two, one), authorizer.DecisionNoOpinion, `User "alice" may not change .spec.replicas: needs any one of granular:scale`},
+		"no change":                             {nil, deployments(apiserveradmission.Update, one, one), authorizer.DecisionAllow, ""},
+		"created":                               {[]string{"granular:*"}, deployments(apiserveradmission.Create, two, nil), authorizer.DecisionAllow, ""},
+		"created without the verb of creations": {[]string{"granular:specification"}, deployments(apiserveradmission.Create, two, nil), authorizer.DecisionNoOpinion, "may not create it: needs any one of granular:creation"},
+		"created with a field that is not covered": {[]string{"granular:creation", "granular:labels"}, deployments(apiserveradmission.Create, two, nil), authorizer.DecisionNoOpinion, "may not change"},
 		"deleted": {[]string{"granular:*"}, deployments(apiserveradmission.Delete, nil, one), authorizer.DecisionNoOpinion, `do not cover operation "DELETE"`},
 		"connect": {[]string{"granular:*"}, deployments(apiserveradmission.Connect, two, nil), authorizer.DecisionNoOpinion, `do not cover operation "CONNECT"`},
 	} {

@@ -47,7 +47,7 @@ func (w *Write) Parts() ([]fieldperm.Requirement, error) {
 		}
 	}
 	for i := range out {
-		if r := &out[i]; r.Path.IsRoot() && r.Operation != fieldperm.Added {
+		if r := &out[i]; r.Path.IsRoot() && r.Operation != fieldperm.Created {
 			return nil, fmt.Errorf("the changed fields are not known one by one: %s", cmp.Or(r.Instead, "the object is charged as a whole"))
 		}
 	}

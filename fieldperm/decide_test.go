@@ -282,6 +282,13 @@ func TestP5_Message(t *testing.T) {
 	if got := d.Denial.Message(s); !strings.HasPrefix(got, `deployments.apps "web" is forbidden: User "alice" may not update it: needs update or patch, or granular`) {
 		t.Error(got)
 	}
+	s.Verb = "create"
+	created := need("", "*", "creation")
+	created.Path, created.Operation = fieldpath.Path{}, Created
+	d = decideWith(t, holds("granular", "granular:scale"), Limits{}, created, need("replicas", "*", "scale"))
+	if got := d.Denial.Message(s); got != `deployments.apps "web" is forbidden: User "alice" may not create it: needs any one of granular:creation, granular:* (1 more change was not looked at)` {
+		t.Error(got)
+	}
 	s.Name = strings.Repeat("n", 10<<10)
 	if got := d.Denial.Message(s); len(got) > 1000 {
 		t.Errorf("a name of 10 KB makes a message of %d bytes", len(got))

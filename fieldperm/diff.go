@@ -20,6 +20,7 @@ type Operation = change.Operation
 
 // These are the operations; see package change.
 const (
+	Created   = change.Created
 	Modified  = change.Modified
 	Added     = change.Added
 	Removed   = change.Removed
@@ -31,7 +32,7 @@ const (
 type InvalidObjectError = change.InvalidObjectError
 
 // Diff returns the changes from old to new and the verbs that cover each. Both are JSON objects of the kind. old is nil on CREATE; then
-// every field that is present counts as changed (C5). uncovered are the verbs that are barriers for this request, besides the barriers of
+// every field that is present counts as changed, and before them the existence of the object (C5). uncovered are the verbs that are barriers for this request, besides the barriers of
 // the schema.
 //
 // Fail-closed law (D10): if Diff returns no requirement, the objects are equal as JSON values, except for the changes that D7 and D8

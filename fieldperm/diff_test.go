@@ -7,8 +7,11 @@ import (
 	"strings"
 	"testing"
 
+	runtimeschema "k8s.io/apimachinery/pkg/runtime/schema"
+
 	"github.com/fieldperm/fieldperm/fieldperm/internal/walk"
 	"github.com/fieldperm/fieldperm/schema"
+	"github.com/fieldperm/fieldperm/test/schematest"
 )
 
 func TestDiff(t *testing.T) {
@@ -127,7 +130,7 @@ func TestC5_Create(t *testing.T) {
 		rule, new string
 		want      []string
 	}{
-		{"the identity and the fields of the server are free, the object itself is not", `{` + identity + `}`, []string{"added .: *"}},
+		{"the identity and the fields of the server are free, the object itself is not", `{` + identity + `}`, nil},
 		{"a default is free", `{` + identity + `,"spec":{"replicas":1,"plain":"a"}}`, []string{"added .spec.plain: * specification"}},
 		{"another value is not", `{` + identity + `,"spec":{"replicas":2}}`, []string{"added .spec.replicas: * specification scale"}},
 		{"a struct whose default is made of defaults is free", `{` + identity + `,"spec":{"limits":{"low":0},"plain":"a"}}`, []string{"added .spec.plain: * specification"}},
@@ -138,6 +141,55 @@ func TestC5_Create(t *testing.T) {
 		{"planted owners in the form of an API server", `{"apiVersion":"example.com/v1","kind":"Gadget","metadata":{"name":"x","managedFields":[` + owner("a", "Update", `{"f:spec":{"f:replicas":{}}}`) + "," + owner("b", "Update", `{"f:spec":{"f:replicas":{}}}`) + `]},"spec":{"replicas":2}}`, []string{"added .spec.replicas: * specification scale", "ownership .metadata.managedFields: * metadata"}},
 	} {
 		t.Run(c.rule, func(t *testing.T) { expectDiff(t, k, none, "", c.new, c.want...) })
+	}
+}
+
+// C2, C5: a barrier at the root holds for the existence of an object as for its fields.
+func TestC5_ABarrierAtTheRootHoldsForTheExistence(t *testing.T) {
+	k, root := compileGadget(t, "granular:*")
+	got, err := Diff(t.Context(), nil, []byte(`{"spec":{"replicas":2}}`), k, root)
+	if err != nil || len(got) != 2 || !got[0].Barred() || !got[1].Barred() {
+		t.Fatalf("%v, %v", renderAll(got), err)
+	}
+	for held, allowed := range map[string]bool{"create": false, "granular:*": true, "granular:creation": false, "granular:creation granular:scale": true, "create granular:scale": false} {
+		d := decideWith(t, holds(append(strings.Fields(held), "granular")...), Limits{}, got...)
+		if d.Allowed != allowed {
+			t.Errorf("%s: allowed %v", held, d.Allowed)
+		}
+	}
+}
+
+// C5: a part is free if it is its own default, or if the API server wrote all of it, and not if it is some of both.
+func TestC5_PartsOfBuiltInKinds(t *testing.T) {
+	s := schematest.Schema(t)
+	for _, c := range []struct {
+		group, version, kind, fields string
+		want                         []string
+	}{
+		{"networking.k8s.io", "v1", "NetworkPolicy", `"spec":{"podSelector":{},"policyTypes":["Ingress"]}`, []string{".", ".spec"}},
+		{"resource.k8s.io", "v1", "DeviceClass", `"spec":{}`, []string{"."}},
+		{"", "v1", "Namespace", `"spec":{"finalizers":["kubernetes"]},"status":{"phase":"Active"}`, []string{"."}},
+		{"", "v1", "PersistentVolumeClaim", `"spec":{"volumeMode":"Filesystem","resources":{}},"status":{"phase":"Pending"}`, []string{".", ".spec"}},
+		{"policy", "v1", "PodDisruptionBudget", `"spec":{},"status":{"currentHealthy":0,"desiredHealthy":0,"disruptionsAllowed":0,"expectedPods":0}`, []string{"."}},
+		{"", "v1", "Service", `"status":{"loadBalancer":{}}`, []string{"."}},
+		{"apps", "v1", "Deployment", `"spec":{"strategy":{"type":"RollingUpdate","rollingUpdate":{"maxSurge":"25%","maxUnavailable":"25%"}}},"status":{}`, []string{"."}},
+		{"apps", "v1", "Deployment", `"spec":{"strategy":{"type":"RollingUpdate","rollingUpdate":{"maxSurge":1,"maxUnavailable":"25%"}}},"status":{}`, []string{".", ".spec.strategy.rollingUpdate.maxSurge"}},
+	} {
+		k, err := s.Kind(runtimeschema.GroupVersionKind{Group: c.group, Version: c.version, Kind: c.kind})
+		if err != nil {
+			t.Fatal(err)
+		}
+		got, err := Diff(t.Context(), nil, []byte(`{"metadata":{"name":"x"},`+c.fields+`}`), k, nil)
+		if err != nil {
+			t.Fatal(err)
+		}
+		var paths []string
+		for i := range got {
+			paths = append(paths, got[i].Path.String())
+		}
+		if !slices.Equal(paths, c.want) {
+			t.Errorf("%s %s: %v, want %v", c.kind, c.fields, paths, c.want)
+		}
 	}
 }
 

@@ -193,6 +193,7 @@ const wholeGadget = "ownership .: *"
 // irregularGadget stands for the requirements of a change of an irregular object.
 const irregularGadget = "modified .: *"
 
+// expectDiff compares the requirements with those that are wanted, in any order. An old object of "" is a creation, whose existence need not be said.
 func expectDiff(t *testing.T, k *schema.Kind, uncovered schema.VerbSet, old, new string, want ...string) {
 	t.Helper()
 	var oldRaw []byte
@@ -209,6 +210,9 @@ func expectDiff(t *testing.T, k *schema.Kind, uncovered schema.VerbSet, old, new
 				want = append(want, strings.Replace(whole, "*", barrier, 1))
 			}
 		}
+	}
+	if old == "" && !slices.ContainsFunc(want, func(w string) bool { return strings.HasPrefix(w, "created") }) {
+		want = append(want, "created .: * creation")
 	}
 	slices.Sort(want)
 	if !slices.Equal(renderAll(got), want) {

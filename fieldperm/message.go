@@ -2,9 +2,11 @@ package fieldperm
 
 import (
 	"fmt"
+	"slices"
 	"strings"
 
 	"github.com/fieldperm/fieldperm/internal/shorten"
+	"github.com/fieldperm/fieldperm/verbs"
 )
 
 // Subject describes the request for a message: the user, the action and the object.
@@ -32,18 +34,27 @@ func (d *Denial) Message(s Subject) string {
 	}
 	if d.Requirement == nil {
 		fmt.Fprintf(&b, "may not %s it: needs %s", s.Verb, strings.Join(d.Generic, " or "))
-		if !d.GenericOnly {
+		switch {
+		case d.GenericOnly:
+		case slices.Contains(d.Generic, "create"):
+			fmt.Fprintf(&b, ", or granular with %s and the granular verbs of every field", verbs.Creation())
+		default:
 			b.WriteString(", or granular with the granular verbs of every changed field")
 		}
 		d.Refusal.write(&b)
 		d.writeUnmet(&b)
 		return b.String()
 	}
-	fmt.Fprintf(&b, "may not change %s", shortened(d.Field()))
-	if d.Requirement.Path.IsRoot() {
-		b.WriteString(" (the object as a whole)")
+	if d.Requirement.Operation == Created {
+		b.WriteString("may not create it")
+	} else {
+		fmt.Fprintf(&b, "may not change %s", shortened(d.Field()))
+		if d.Requirement.Path.IsRoot() {
+			b.WriteString(" (the object as a whole)")
+		}
 	}
 	switch d.Requirement.Operation {
+	case Created, Modified, Added, Removed:
 	case Reordered:
 		b.WriteString(" (the order of its items)")
 	case Ownership:
@@ -52,7 +63,6 @@ func (d *Denial) Message(s Subject) string {
 			b.WriteString(": " + shortened(d.Requirement.Entry))
 		}
 		b.WriteString(")")
-	case Modified, Added, Removed:
 	}
 	switch {
 	case d.Checks > 0:

@@ -60,7 +60,7 @@ func TestD10_ContentsThatJSONDoesNotShow(t *testing.T) {
 		"U+FFFF, then the byte":                      {configMaps, data(`{"k":"` + "\uFFFF" + `"}`), data(`{"k":"\ufffd"}`), nil, []string{`modified .data["k"]`, "modified ."}},
 		"the byte becomes the character beside one":  {configMaps, data(`{"k":"\ufffd","l":"\ufffd"}`), data(`{"k":"\ufffd","l":"` + "\uFFFD" + `"}`), nil, []string{`modified .data["k"]`, `modified .data["l"]`}},
 		"one byte more":                              {configMaps, data(`{"k":"\ufffd"}`), data(`{"k":"\ufffd","l":"\ufffd"}`), nil, []string{`added .data["l"]`, `modified .data["k"]`, "modified ."}},
-		"a new object":                               {configMaps, "", data(`{"k":"\ufffd"}`), nil, []string{`added .data["k"]`}},
+		"a new object":                               {configMaps, "", data(`{"k":"\ufffd"}`), nil, []string{`added .data["k"]`, "created ."}},
 		"a field manager that is not UTF-8":          {configMaps, data(`{"k":"v"}`), `{"metadata":{"name":"x","managedFields":[{"manager":"\ufffd","operation":"Update","apiVersion":"v1","fieldsType":"FieldsV1","fieldsV1":{"f:data":{"f:l":{}}}}]},"data":{"k":"v","l":"w"}}`, nil, []string{`added .data["l"]`, "modified .", "ownership ."}},
 		"a name that is not UTF-8":                   {configMaps, data(`{"\ufffd":"v"}`), data(`{"\ufffd":"v"}`), nil, []string{"added .data[\"<not UTF-8>\uFFFD\"]", "removed .data[\"<not UTF-8>\uFFFD\"]"}},
 		"several such strings":                       {configMaps, data(`{"k":"\ufffd\"\ufffd","l":"\ufffd\\"}`), data(`{"k":"\ufffd\"\ufffd","l":"\ufffd\\"}`), nil, []string{`modified .data["k"]`, `modified .data["l"]`}},

@@ -102,7 +102,7 @@ func charges(rs []Requirement, path string) bool {
 func TestD13_OnCreate(t *testing.T) {
 	k, none := compileEntries(t, writtenEntries())
 	expectDiff(t, k, none, "", `{"metadata":{"labels":{"generation":"1"}},"spec":{"args":["a"]},"extra":"new"}`, "added .spec.args: * specification")
-	expectDiff(t, k, none, "", `{"extra":"new"}`, "added .: *")
+	expectDiff(t, k, none, "", `{"extra":"new"}`)
 	expectDiff(t, k, none, "", `{"extra":"mine"}`, "added .extra: *")
 	expectDiff(t, k, none, "", `{"metadata":{"name":"n","labels":{"named":"n"}},"spec":{"args":["a"]}}`, "added .spec.args: * specification")
 	expectDiff(t, k, none, "", `{"metadata":{"name":"n","labels":{"named":"m"}},"spec":{"args":["a"]}}`,

@@ -47,7 +47,7 @@ const kindsIntroduction = `# Kinds and their permission trees
 
 This page lists the verb of each field, kind by kind. [verbs.md](verbs.md) lists the fields of each verb.
 
-- The root of every object has the verb ` + "`granular:*`" + `, which is not repeated here.
+- The root of every object has the verb ` + "`granular:*`" + `, and its existence the verb ` + "`granular:creation`" + `, without which nobody creates it by granular verbs. They are not repeated here.
 - A field is covered by its own verb and by every verb above it. A field that is not listed has the verbs of the nearest
   listed field above it.
 - ` + "`[*]`" + ` is any item of a list or any value of a map.
@@ -134,7 +134,7 @@ rules:
 ` + "```" + `
 
 [kinds.md](kinds.md) lists the same kind by kind and explains paths and parameters. Every object's root has the verb
-` + "`granular:*`" + `, which covers all fields that no barrier guards. Powers are the effects of a verb beyond its fields
+` + "`granular:*`" + `, which covers all fields that no barrier guards. A new object needs ` + "`granular:creation`" + ` besides the verbs of its fields. Powers are the effects of a verb beyond its fields
 ([powers.md](powers.md)). A verb is listed with a power if at least one of its fields has it; kinds.md shows which.
 `
 

@@ -166,6 +166,10 @@ func endpointKnows(groups []string, resource string) bool {
 
 // verb reports a verb that guards no field of any of the resources.
 func (b *bearing) verb(v verbs.Verb, pointer string) {
+	if v.Name() == verbs.Creation().Name() {
+		b.report(false, pointer, "verb %q is that of the existence of an object, and guards no field: refuse creations with a ConditionalPolicy of effect Deny for create", v)
+		return
+	}
 	best := noField
 	for _, t := range b.targets {
 		if t.failed {

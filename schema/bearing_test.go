@@ -41,6 +41,7 @@ func TestC2_ASetWithoutEffectIsAFault(t *testing.T) {
 		"subresource":          {"'granular:scale'", "{apiGroups: [apps], resources: [deployments/scales]}", "", `has no subresource "scales"`, false},
 		"verb":                 {"'granular:scaled'", deployments, "", `the nearest verb that does is "granular:scale"`, false},
 		"verb with a domain":   {"'granular:example.com/scale'", deployments, "", `guards no field of "deployments.apps" yet, so that it is no barrier: apply the document that gives it`, true},
+		"verb of creations":    {"'granular:creation'", deployments, "", `is that of the existence of an object, and guards no field: refuse creations with a ConditionalPolicy of effect Deny for create`, false},
 		"verb of another kind": {"'granular:taints'", deployments, "", `guards no field of "deployments.apps"`, false},
 		"verb of another part": {"'granular:image(web)'", "{apiGroups: [apps], resources: [deployments/scale]}", "", `guards no field of "deployments/scale.apps"`, false},
 		"part of the object":   {"'granular:image(web)'", "{apiGroups: [''], resources: [pods/status]}", "", `guards no field of "pods/status"`, false},

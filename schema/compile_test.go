@@ -78,6 +78,7 @@ func TestCompile_Refuses(t *testing.T) {
 		{"CEL that is no boolean", []fp{{Path: ".spec.replicas", Verb: "scale", ExcludedWhen: "1"}}, "yields int: make it yield bool"},
 		{"a parameter expression that is no string", []fp{{Path: ".spec.labels", ParameterSource: "key"}, {Path: ".spec.labels[*]", Verb: "label", ParameterizedBy: "key", ParameterExpression: "size(self)"}}, "yields int: make it yield string"},
 		{"the same path twice", []fp{{Path: ".spec.replicas", Verb: "scale"}, {Path: `["spec"].replicas`, Verb: "x"}}, "stands twice in this document"},
+		{"the verb of creations", []fp{{Path: ".spec", Verb: "creation"}}, `verb "creation" is the verb of the existence of every object: use the noun of the field`},
 		{"a verb at the root", []fp{{Path: "", Verb: "all"}}, "the root's verb is always granular:*"},
 		{"an entry that says nothing", []fp{{Path: ".spec"}}, "says nothing"},
 		{"a barrier without a verb", []fp{{Path: ".spec", Excluded: true}}, "has no verb"},

@@ -47,7 +47,7 @@ func statements(source, includer string, rank Rank, entries []Entry, from []Orig
 			continue
 		}
 		if e.Verb != "" {
-			if err := verbs.ValidateName(e.Verb); err != nil {
+			if err := verbs.ValidateFieldVerb(e.Verb); err != nil {
 				errs = append(errs, &Error{Source: blamed, Pointer: e.Pointer, Message: fmt.Sprintf("%s: %v", orRoot(p), err)})
 				continue
 			}

@@ -39,6 +39,17 @@ func ValidateName(name string) error {
 	return nil
 }
 
+// ValidateFieldVerb returns an error if name is not the name of a verb that a document may give a field. The error names the cure.
+func ValidateFieldVerb(name string) error {
+	if err := ValidateName(name); err != nil {
+		return err
+	}
+	if name == Creation().Name() {
+		return fmt.Errorf("verb %q is the verb of the existence of every object: use the noun of the field, or %q", name, "example.com/"+name)
+	}
+	return nil
+}
+
 func isLowerCamelCase(s string) bool {
 	for i := range len(s) {
 		switch c := s[i]; {

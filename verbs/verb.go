@@ -24,6 +24,9 @@ func MarkerVerb() Verb { return Verb{Marker} }
 // All returns granular:*, the verb of the root of every object.
 func All() Verb { return Verb{Prefix + "*"} }
 
+// Creation returns granular:creation, the verb of the existence of an object.
+func Creation() Verb { return Verb{Prefix + "creation"} }
+
 // New returns granular:name. It returns an error if the name does not follow the grammar.
 func New(name string) (Verb, error) {
 	if err := ValidateName(name); err != nil {

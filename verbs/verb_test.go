@@ -129,3 +129,12 @@ func FuzzParameter(f *testing.F) {
 		}
 	})
 }
+
+// C5: the verb of the existence of objects is no verb of a field.
+func TestC5_ValidateFieldVerb(t *testing.T) {
+	for name, want := range map[string]string{"creation": `"example.com/creation"`, "Creation": `use "creation"`, "example.com/creation": "", "creations": ""} {
+		if err := ValidateFieldVerb(name); (err == nil) != (want == "") || err != nil && !strings.Contains(err.Error(), want) {
+			t.Errorf("%q: %v", name, err)
+		}
+	}
+}

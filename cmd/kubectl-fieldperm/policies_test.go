@@ -78,7 +78,7 @@ func TestK5_TightenListsPoliciesOfFiles(t *testing.T) {
 		{"--allow-loss --policies " + deny, 0, loss, unknown},
 		{"--simulate audit.log --policies " + deny, 1, "cannot be judged: a right besides update and patch is lost: " + loss, "would be refused: it needs"},
 	} {
-		code, stdout, stderr := execute(t, "", append([]string{"tighten", operator, "--grants", "rbac.yaml", "--audit-log", "audit.log", "--allow-create"}, strings.Fields(c.args)...)...)
+		code, stdout, stderr := execute(t, "", append([]string{"tighten", operator, "--grants", "rbac.yaml", "--audit-log", "audit.log"}, strings.Fields(c.args)...)...)
 		if text := stdout + stderr; code != c.code || !strings.Contains(text, c.want) || strings.Contains(text, c.lack) {
 			t.Errorf("%q: exit code %d, want %d with %q\n%s", c.args, code, c.code, c.want, text)
 		}

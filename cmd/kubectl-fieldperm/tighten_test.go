@@ -16,14 +16,14 @@ var tightenCases = []struct {
 	name, args string
 	code       int
 }{
-	{"proposal.text", "--audit-log audit.log", 1},
-	{"generalized.text", "--audit-log audit.log --generalize image,condition --allow-create", 0},
-	{"width.yaml", "--audit-log audit.log --generalize deployments.apps=image --also deployments/status.apps=granular:condition(Available) --also events=granular:message --keep-update configmaps --allow-create -o yaml", 0},
-	{"namespaces-seen.yaml", "--audit-log audit.log --namespaces seen --names seen -o yaml --allow-create", 0},
-	{"proposal.json", "--audit-log audit.log -o json", 1},
-	{"barriers.text", "--audit-log audit.log --permissions barriers.yaml --allow-create", 1},
-	{"barriers.yaml", "--audit-log audit.log --permissions barriers.yaml --allow-create --allow-new -o yaml", 1},
-	{"gaps.text", "--audit-log gaps.log --allow-create", 1},
+	{"proposal.text", "--audit-log audit.log", 0},
+	{"generalized.text", "--audit-log audit.log --generalize image,condition", 0},
+	{"width.yaml", "--audit-log audit.log --generalize deployments.apps=image --also deployments/status.apps=granular:condition(Available) --also events=granular:message --keep-update configmaps -o yaml", 0},
+	{"namespaces-seen.yaml", "--audit-log audit.log --namespaces seen --names seen -o yaml", 0},
+	{"proposal.json", "--audit-log audit.log -o json", 0},
+	{"barriers.text", "--audit-log audit.log --permissions barriers.yaml", 1},
+	{"barriers.yaml", "--audit-log audit.log --permissions barriers.yaml --allow-new -o yaml", 1},
+	{"gaps.text", "--audit-log gaps.log", 1},
 	{"gaps.yaml", "--audit-log gaps.log -o yaml", 1},
 	{"new.yaml", "--audit-log gaps.log -o yaml --allow-new", 1},
 	{"simulation.text", "--audit-log audit.log --simulate later.log", 1},
@@ -121,7 +121,7 @@ func TestTightenALossIsAcceptedOnlyByItsFlag(t *testing.T) {
 		{"--simulate audit.log", 1, "cannot be judged: a right besides update and patch is lost: roles.rbac.authorization.k8s.io: "},
 		{"--simulate audit.log --allow-loss", 0, "0 would be refused\n"},
 	} {
-		code, stdout, stderr := execute(t, "", append([]string{"tighten", operator, "--grants", file, "--audit-log", "audit.log", "--allow-create"}, strings.Fields(c.args)...)...)
+		code, stdout, stderr := execute(t, "", append([]string{"tighten", operator, "--grants", file, "--audit-log", "audit.log"}, strings.Fields(c.args)...)...)
 		if code != c.code || !strings.Contains(stdout+stderr, c.want) {
 			t.Errorf("%q: exit code %d, want %d: %s%s", c.args, code, c.code, stdout, stderr)
 		}
@@ -147,7 +147,7 @@ rules: []
 	if err := os.WriteFile(file, roles, 0o600); err != nil {
 		t.Fatal(err)
 	}
-	code, stdout, _ := execute(t, "", "tighten", operator, "--grants", file, "--audit-log", "audit.log", "--allow-create")
+	code, stdout, _ := execute(t, "", "tighten", operator, "--grants", file, "--audit-log", "audit.log")
 	if code != 1 || !strings.Contains(stdout, "New access: not covered by what the subject holds without the proposal:\n- ClusterRole platform is aggregated and selects ClusterRole granular-") {
 		t.Errorf("exit code %d: %s", code, stdout)
 	}

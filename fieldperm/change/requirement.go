@@ -8,8 +8,10 @@ import (
 // Operation is the kind of change of a node.
 type Operation string
 
-// These are the operations. Ownership is a change of the owners of a field whose value stays (D8).
+// These are the operations. Created is the existence of a new object, beside its fields (C5). Ownership is a change of the owners of a field
+// whose value stays (D8).
 const (
+	Created   Operation = "created"
 	Modified  Operation = "modified"
 	Added     Operation = "added"
 	Removed   Operation = "removed"

@@ -132,7 +132,7 @@ func (v *Value) check(errs *mistakes) {
 	case grammar.Verb:
 		if name, ok := strings.CutPrefix(v.Value, verbs.Prefix); ok {
 			errs.at(v.ValuePosition, "marker %q: verb %q has the prefix of granted verbs: write %q", v.Key.Marker(), v.Value, name)
-		} else if err := verbs.ValidateName(v.Value); err != nil {
+		} else if err := verbs.ValidateFieldVerb(v.Value); err != nil {
 			errs.at(v.ValuePosition, "marker %q: %v", v.Key.Marker(), err)
 		}
 	case grammar.Treatment:

@@ -309,7 +309,7 @@ func TestC1C2_RowsAreTheDecisionsOnRequests(t *testing.T) {
 			compiledOf[sets] = schematest.Traced(t, sets)
 		}
 		compiled := compiledOf[sets]
-		d.verbs = append(slices.Clone(chain), s.verb, s.verb, "update", "patch", "granular", "granular", "granular", "get", "get", "get", "*", "Update", "granular:image(other)", "granular:label(other)", "get")
+		d.verbs = append(slices.Clone(chain), s.verb, s.verb, "update", "patch", "granular", "granular", "granular", "get", "get", "get", "*", "Update", "granular:image(other)", "granular:label(other)", "get", "granular:creation", "granular:creation")
 		grants := d.grants()
 		of, err := rbac.NewStored(grants)
 		must(t, err)

@@ -10,6 +10,8 @@ import (
 // field is what a question is about, as far as it is the same for all subjects.
 type field struct {
 	chains [][]fieldtree.Link
+	// existence are the verbs of the existence of a new object (C5). It is empty for other writes.
+	existence []fieldtree.Link
 	// free means that the field needs no verb besides the marker.
 	free bool
 	// onFloor means that no barrier reaches users with the generic permission (W4).
@@ -22,6 +24,13 @@ type field struct {
 
 func fieldOf(w *Write, p *fieldtree.Place) *field {
 	f := &field{chains: p.Charges(), onFloor: w.OnFloor, unchanged: w.drops(p)}
+	switch {
+	case !w.posts():
+	case len(p.Path) == 0:
+		f.chains = [][]fieldtree.Link{p.Kind.Existence()}
+	default:
+		f.existence = p.Kind.Existence()
+	}
 	switch p.Node().Role {
 	case schema.RoleServerWritten:
 		f.unchanged = true
@@ -41,6 +50,7 @@ func fieldOf(w *Write, p *fieldtree.Place) *field {
 		for i, chain := range f.chains {
 			f.chains[i] = withoutSets(chain)
 		}
+		f.existence = withoutSets(f.existence)
 	}
 	return f
 }

@@ -45,7 +45,7 @@ func Notes(w *Write, p *fieldtree.Place) []string {
 		say("No barrier of an UncoveredPermissionSet reaches %s: the control plane needs them.", p.Kind.ResourceName())
 	}
 	if w.posts() {
-		say("A new object needs the verb of every field that it has. The rows are about this field.")
+		say("A new object needs granular:creation and the verb of every field that it has. The rows are about its existence and this field.")
 	}
 	if p.Kind.Lossy {
 		say("A write through version %s may change fields that it does not show. It needs granular:* or the generic permission.", p.Kind.Version)

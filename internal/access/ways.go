@@ -193,7 +193,7 @@ func (h *holder) wildcard(f *field) (Way, bool) {
 		}
 		options = []option{before[0], first}
 	}
-	for _, chain := range f.chains {
+	for _, chain := range f.all() {
 		var best *option
 		for i := range chain {
 			l := &chain[len(chain)-1-i]
@@ -216,6 +216,14 @@ func (h *holder) wildcard(f *field) (Way, bool) {
 		options = append(options, *best)
 	}
 	return way(Wildcard, options, h.reaching(h.write.Verb).conditions), true
+}
+
+// all returns all chains of a write that changes the field.
+func (f *field) all() [][]fieldtree.Link {
+	if len(f.existence) == 0 {
+		return f.chains
+	}
+	return append(f.chains[:len(f.chains):len(f.chains)], f.existence)
 }
 
 // generics are the verbs of the generic permission of a write (C6).
@@ -311,8 +319,23 @@ func (h *holder) letIn(first string) []option {
 	return nil
 }
 
-// through returns the ways through all chains of a field. A chain whose barriers do not hold needs no verb, if another has one.
+// through returns the ways through all chains of a field, and through that of the existence of a new object.
 func (h *holder) through(f *field, e *entry) []cover {
+	fields := h.throughField(f, e)
+	if len(f.existence) == 0 {
+		return fields
+	}
+	var out []cover
+	for _, exists := range h.covers(f.existence, e) {
+		for _, of := range fields {
+			out = append(out, cover{options: slices.Concat(exists.options, of.options), conditions: slices.Concat(exists.conditions, of.conditions)})
+		}
+	}
+	return out
+}
+
+// throughField returns the ways through the chains of a field. A chain whose barriers do not hold needs no verb, if another has one.
+func (h *holder) throughField(f *field, e *entry) []cover {
 	if e.by == Generic && f.onFloor || e.by == Granular && f.free {
 		return []cover{{}}
 	}

@@ -142,13 +142,14 @@ func TestA7_TheMarkerAndAConditionNeedGet(t *testing.T) {
 	grant(&g, "ann", "", nil, "granular", "granular:scale")
 	grant(&g, "bob", "", nil, "granular", "granular:scale")
 	grant(&g, "bob", "", []string{"web"}, "get")
+	grant(&g, "bob", "", nil, "granular:creation")
 	grant(&g, "cat", "", nil, "get")
 	policies := given{"update": {{Name: "p", Effect: Allow, Condition: "c"}}}
 	want := "bob generic update+get if only web if c (ConditionalPolicy p)\nbob granular granular+get+granular:scale if only web\ncat generic update+get if c (ConditionalPolicy p)"
 	if got := whoCan(t, &g, policies, &Write{Verb: "update", Namespace: "shop"}, compiled, ".spec.replicas"); got != want {
 		t.Errorf("update: got %s\nwant %s", got, want)
 	}
-	if got, want := whoCan(t, &g, nil, &Write{Verb: "create", Namespace: "shop"}, compiled, ".spec.replicas"), "ann granular granular+granular:scale\nbob granular granular+granular:scale"; got != want {
+	if got, want := whoCan(t, &g, nil, &Write{Verb: "create", Namespace: "shop"}, compiled, ".spec.replicas"), "bob granular granular+granular:creation+granular:scale"; got != want {
 		t.Errorf("create: got %s\nwant %s", got, want)
 	}
 }

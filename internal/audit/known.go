@@ -124,6 +124,9 @@ func (k *Known) of(r Resource) *written {
 		if len(out.verbs) == 0 && subresource == "" {
 			k.readBody(out, r.Group, resource)
 		}
+		if subresource == "" {
+			out.verbs[verbs.Creation().Name()] = &use{bare: true, outsideStatus: true}
+		}
 	}
 	k.written[r] = out
 	return out

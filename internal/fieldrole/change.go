@@ -142,6 +142,9 @@ func (t *Target) decided(ctx context.Context, w write, o Options) (*Rule, error)
 	}
 	for i := range answer.Changes {
 		c := &answer.Changes[i]
+		if c.Operation == string(fieldperm.Created) {
+			continue // The role says that it creates.
+		}
 		f := Field{Path: c.Path, Barrier: !slices.Contains(c.Needs, "update") && !slices.Contains(c.Needs, "create")}
 		for _, verb := range c.Needs {
 			if slices.Contains(out.Verbs, verb) {

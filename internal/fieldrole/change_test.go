@@ -46,8 +46,8 @@ func TestP1_RolesOfChangesAreEnoughAndLeast(t *testing.T) {
 		requests string
 	}{
 		"update with status": {before: deployment, after: larger, requests: "deployments: granular granular:image(web) granular:label(example.com) granular:scale; deployments/status: granular granular:status"},
-		"create":             {after: "{apiVersion: v1, kind: ConfigMap, metadata: {name: c, namespace: shop}, data: {a: b}}", requests: "configmaps: granular granular:datum(a)"},
-		"create with status": {after: deployment, requests: "deployments: granular granular:container(web); deployments/status: granular granular:status"},
+		"create":             {after: "{apiVersion: v1, kind: ConfigMap, metadata: {name: c, namespace: shop}, data: {a: b}}", requests: "configmaps: granular granular:creation granular:datum(a)"},
+		"create with status": {after: deployment, requests: "deployments: granular granular:container(web) granular:creation; deployments/status: granular granular:status"},
 		"barrier":            {before: widget, after: dangerous, requests: "widgets: granular granular:example.com/inner granular:example.com/safe"},
 		"root":               {before: widget, after: settings, options: Options{Wildcard: true}, requests: "widgets: granular granular:*"},
 	} {

@@ -20,8 +20,6 @@ type replaced struct {
 	// fields are those of all markers, by version.
 	fields map[*Target][]string
 	order  []*Target
-	// more are the roles that have the marker on the resource, and do not let their holders create objects without fieldperm.
-	more []string
 	// found means that the plain role has one of the generic verbs on the resource, whose place is taken.
 	found bool
 }
@@ -45,10 +43,10 @@ func (k *Kinds) Controller(ctx context.Context, m *rolemarkers.Markers, o Option
 	for _, role := range m.Roles {
 		switch role := role.(type) {
 		case rbacv1.ClusterRole:
-			role.Rules = rewrite("the ClusterRole "+role.Name, role.Rules, all)
+			role.Rules = rewrite(role.Rules, all)
 			roles = append(roles, role)
 		case rbacv1.Role:
-			role.Rules = rewrite(fmt.Sprintf("the Role %s of namespace %s", role.Name, role.Namespace), role.Rules, all)
+			role.Rules = rewrite(role.Rules, all)
 			roles = append(roles, role)
 		default:
 			return nil, nil, []error{fmt.Errorf("role is a %T: report this as a fault of fieldperm", role)}
@@ -68,9 +66,6 @@ func (k *Kinds) Controller(ctx context.Context, m *rolemarkers.Markers, o Option
 	for _, r := range all {
 		for _, rule := range r.rules {
 			comments = append(comments, rule.Comments()...)
-		}
-		if len(r.more) > 0 && !strings.Contains(r.resource, "/") {
-			comments = append(comments, fmt.Sprintf("More than without fieldperm, in %s: the marker on %s stands in for create too, for objects that have only fields that the verbs cover.", strings.Join(r.more, " and "), r.rules[0].resource()))
 		}
 		for _, rule := range r.rules {
 			if text := rule.createsText(); text != "" && slices.Contains(r.generic, "create") && rule.Subresource == "" {
@@ -180,16 +175,10 @@ func (r *replaced) meet(m *rolemarkers.RBAC) error {
 }
 
 // rewrite returns the rules of a role with granular verbs in place of generic ones, in controller-gen's order.
-func rewrite(role string, rules []rbacv1.PolicyRule, all []*replaced) []rbacv1.PolicyRule {
+func rewrite(rules []rbacv1.PolicyRule, all []*replaced) []rbacv1.PolicyRule {
 	var out []rbacv1.PolicyRule
-	marked := map[*replaced]bool{}
 	for i := range rules {
-		out = append(out, split(&rules[i], all, marked)...)
-	}
-	for _, r := range all {
-		if marked[r] && !slices.ContainsFunc(rules, r.isCreatedBy) {
-			r.more = append(r.more, role)
-		}
+		out = append(out, split(&rules[i], all)...)
 	}
 	key := func(r *rbacv1.PolicyRule) string {
 		return strings.Join([]string{strings.Join(r.APIGroups, "&"), strings.Join(r.Resources, "&"), strings.Join(r.ResourceNames, "&"), strings.Join(r.NonResourceURLs, "&")}, " + ")
@@ -198,28 +187,25 @@ func rewrite(role string, rules []rbacv1.PolicyRule, all []*replaced) []rbacv1.P
 	return out
 }
 
-// isCreatedBy reports whether a plain rule lets its holder create any object. A request to create has no name, so that rules with names do not.
-func (r *replaced) isCreatedBy(rule rbacv1.PolicyRule) bool {
-	has := func(list []string, one string) bool { return slices.Contains(list, one) || slices.Contains(list, "*") }
-	return len(rule.ResourceNames) == 0 && has(rule.APIGroups, r.group) && has(rule.Resources, r.resource) && has(rule.Verbs, "create")
-}
-
-// split takes the resources whose verbs are replaced out of a rule, each into a rule of its own, and notes which they are.
-func split(rule *rbacv1.PolicyRule, all []*replaced, marked map[*replaced]bool) []rbacv1.PolicyRule {
+// split takes the resources whose verbs are replaced out of a rule, each into a rule of its own.
+func split(rule *rbacv1.PolicyRule, all []*replaced) []rbacv1.PolicyRule {
 	var out []rbacv1.PolicyRule
 	for _, group := range rule.APIGroups {
 		kept := slices.Clone(rule.Resources)
 		for _, r := range all {
-			// Behind the marker nothing tells a create from an update. So a rule that grants create without update or patch, such as that of
+			// Behind the marker the verbs of fields are those of updates too. So a rule that grants create without update or patch, such as that of
 			// Leases of any name beside a rule for one name, keeps its create.
 			if r.group != group || !slices.Contains(rule.Resources, r.resource) || !slices.ContainsFunc(r.generic, func(verb string) bool { return verb != "create" && slices.Contains(rule.Verbs, verb) }) {
 				continue
 			}
-			r.found, marked[r] = true, true
+			r.found = true
 			kept = slices.DeleteFunc(kept, func(name string) bool { return name == r.resource })
 			own := rbacv1.PolicyRule{APIGroups: []string{group}, Resources: []string{r.resource}, ResourceNames: rule.ResourceNames}
 			own.Verbs = slices.DeleteFunc(slices.Clone(rule.Verbs), func(verb string) bool { return slices.Contains(r.generic, verb) })
 			own.Verbs = append(own.Verbs, r.granular...)
+			if slices.Contains(rule.Verbs, "create") && slices.Contains(r.generic, "create") && !strings.Contains(r.resource, "/") {
+				own.Verbs = append(own.Verbs, creation)
+			}
 			if !slices.Contains(own.Verbs, readVerb) {
 				own.Verbs = append(own.Verbs, readVerb)
 			}

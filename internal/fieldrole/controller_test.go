@@ -155,43 +155,23 @@ func TestController_Faults(t *testing.T) {
 	}
 }
 
-// TestController_TellsThatTheMarkerCreates: a role without create gets it in part by the marker, which the comments say.
-func TestController_TellsThatTheMarkerCreates(t *testing.T) {
-	for verbs, want := range map[string]bool{"update;patch": true, "create;update;patch": false} {
-		m := read(t, "// +kubebuilder:rbac:groups=apps,resources=deployments,verbs="+verbs+"\n// +fieldperm:rbac:groups=apps,resources=deployments,fields=.spec.replicas\n")
-		_, comments, errs := kinds(t).Controller(t.Context(), m, Options{})
+// TestController_CreateBecomesTheVerbOfCreations: of a role that grants create, and of no other.
+func TestController_CreateBecomesTheVerbOfCreations(t *testing.T) {
+	for verbs, want := range map[string]bool{"update;patch": false, "create;update;patch": true} {
+		m := read(t, "// +kubebuilder:rbac:groups=apps,resources=deployments,verbs="+verbs+"\n// +fieldperm:rbac:groups=apps,resources=deployments,fields=.spec.replicas,verbs="+verbs+"\n")
+		roles, _, errs := kinds(t).Controller(t.Context(), m, Options{})
 		if len(errs) > 0 {
 			t.Fatal(errs)
 		}
-		if got := strings.Contains(strings.Join(comments, "\n"), "stands in for create too"); got != want {
-			t.Errorf("%s: %t, %q", verbs, got, comments)
-		}
-	}
-}
-
-// TestController_TellsWhichRoleCreates: create in one role, or for objects of some names, does not take it from another.
-func TestController_TellsWhichRoleCreates(t *testing.T) {
-	const ours = "// +fieldperm:rbac:groups=apps,resources=deployments,fields=.spec.replicas\n"
-	const plain = "// +kubebuilder:rbac:groups=apps,resources=deployments,"
-	for name, c := range map[string]struct{ code, want string }{
-		"another namespace": {plain + "verbs=update;patch\n" + plain + "namespace=n,verbs=create;update;patch\n" + ours, "in the ClusterRole manager-role: the marker on deployments.apps stands in for create too"},
-		"of a name":         {plain + "verbs=update;patch\n" + plain + "resourceNames=one,verbs=create\n" + ours, "in the ClusterRole manager-role: "},
-		"the other way":     {plain + "verbs=create;update;patch\n" + plain + "namespace=n,verbs=update;patch\n" + ours, "in the Role manager-role of namespace n: "},
-		"none":              {plain + "verbs=update;patch\n" + plain + "namespace=n,verbs=update;patch\n" + ours, "in the ClusterRole manager-role and the Role manager-role of namespace n: "},
-		"every role":        {plain + "verbs=create;update;patch\n" + plain + "namespace=n,verbs=create;patch\n" + ours, ""},
-	} {
-		_, comments, errs := kinds(t).Controller(t.Context(), read(t, c.code), Options{})
-		if len(errs) > 0 {
-			t.Fatal(name, errs)
-		}
-		var got []string
-		for _, text := range comments {
-			if strings.Contains(text, "stands in for create") {
-				got = append(got, text)
+		got := false
+		for of := range flat(roles) {
+			got = got || strings.HasSuffix(of, " granular:creation")
+			if strings.HasSuffix(of, " create") {
+				t.Errorf("%s: %s", verbs, of)
 			}
 		}
-		if text := strings.Join(got, "\n"); (c.want == "") != (text == "") || !strings.Contains(text, c.want) || len(got) > 1 {
-			t.Errorf("%s: %q, want %q", name, got, c.want)
+		if got != want {
+			t.Errorf("%s: granular:creation %t", verbs, got)
 		}
 	}
 }

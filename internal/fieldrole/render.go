@@ -13,10 +13,14 @@ import (
 
 	"github.com/fieldperm/fieldperm/internal/needs"
 	"github.com/fieldperm/fieldperm/internal/printable"
+	"github.com/fieldperm/fieldperm/verbs"
 )
 
 // readVerb is the verb without which the marker lets nobody in to update or patch (A7).
 const readVerb = "get"
+
+// creation is the verb of the existence of an object (C5).
+var creation = verbs.Creation().String()
 
 // Role is what a role is for besides its rules.
 type Role struct {
@@ -26,7 +30,7 @@ type Role struct {
 	Cluster bool
 	// ResourceNames are the names of the objects, none for all.
 	ResourceNames []string
-	// Create means that the role is for the creation of objects too, which rules with names do not let in.
+	// Create means that the role is for the creation of objects too, which rules with names do not let in. It then has granular:creation.
 	Create bool
 	// Verbs are other verbs that are granted as they are, such as list.
 	Verbs []string
@@ -36,7 +40,11 @@ type Role struct {
 func (r *Role) Object(rules []*Rule) any {
 	var grants []needs.Grant
 	for _, rule := range rules {
-		g := needs.Grant{Group: rule.Target.Group, Resource: rule.name(), Verbs: slices.Concat(r.Verbs, rule.Verbs), Unnamed: r.Create && rule.Subresource == ""}
+		creates := r.Create && rule.Subresource == ""
+		g := needs.Grant{Group: rule.Target.Group, Resource: rule.name(), Verbs: slices.Concat(r.Verbs, rule.Verbs), Unnamed: creates}
+		if creates && !slices.Contains(g.Verbs, creation) {
+			g.Verbs = append(g.Verbs, creation)
+		}
 		if rule.Updates {
 			g.Verbs = append(g.Verbs, readVerb)
 		}
@@ -80,11 +88,12 @@ func (r *Role) Manifest(rules []*Rule) ([]byte, error) {
 			comment("%s", text)
 		}
 	}
-	if slices.ContainsFunc(rules, func(rule *Rule) bool { return rule.Subresource == "" }) && (!r.Create || len(r.ResourceNames) > 0) {
-		comment("The marker granular stands in for create too: %s.", r.creates())
-	}
 	for _, rule := range rules {
-		if text := rule.createsText(); text != "" && r.Create && rule.Subresource == "" {
+		if !r.Create || rule.Subresource != "" {
+			continue
+		}
+		comment("By %s the holder may create %s that have only fields that the verbs cover.", creation, rule.resource())
+		if text := rule.createsText(); text != "" {
 			comment("%s", text)
 		}
 	}
@@ -92,14 +101,6 @@ func (r *Role) Manifest(rules []*Rule) ([]byte, error) {
 		comment("Without get the marker lets in no update and no patch: add update to --verbs for them.")
 	}
 	return append([]byte(out.String()), text...), nil
-}
-
-// creates says which objects the holder may create.
-func (r *Role) creates() string {
-	if len(r.ResourceNames) > 0 && !r.Create {
-		return "an apply may create an object of these names that has only fields that the verbs cover"
-	}
-	return "the holder may create an object that has only fields that the verbs cover"
 }
 
 // line keeps a comment on one line, with characters that YAML takes: a path may have any key of a map.

@@ -4,6 +4,7 @@ import (
 	"slices"
 
 	"github.com/fieldperm/fieldperm/schema/fieldpath"
+	"github.com/fieldperm/fieldperm/verbs"
 )
 
 // Link is a verb of the chain of a place.
@@ -71,6 +72,12 @@ func (p *Place) Chains() [][]Link {
 	return append(barred, p.beside()...)
 }
 
+// Existence returns the verbs of the existence of a new object, the generic permission first (C5).
+func (k *Kind) Existence() []Link {
+	v := verbs.Creation()
+	return append(k.Place().chain(0), Link{Verb: v.String(), Of: &Verb{Text: v.String(), Base: v}})
+}
+
 // Charges returns the chains that a change of the place needs: its own, or inside of an atomic value those of the whole, and besides them its own
 // where a barrier takes it out of a verb above (D4).
 func (p *Place) Charges() [][]Link {
@@ -91,14 +98,14 @@ func (p *Place) chain(tree int) []Link {
 		if tree > 0 && i > 0 && !begun {
 			continue
 		}
-		verbs := n.Verbs
+		own := n.Verbs
 		if n.Trees != nil {
-			verbs = n.Trees[min(tree, len(n.Trees)-1)]
+			own = n.Trees[min(tree, len(n.Trees)-1)]
 		}
 		for _, v := range n.Barring {
 			p.bar(links, v, p.Path[:i:i])
 		}
-		for _, v := range verbs {
+		for _, v := range own {
 			links = p.extend(links, v, p.Path[:i:i])
 		}
 	}

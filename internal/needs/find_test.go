@@ -110,10 +110,10 @@ func TestFind(t *testing.T) {
 		},
 		{
 			name: "a new object needs the verb of each field", holds: []string{"granular"}, after: `{"replicas":3,"paused":true}`,
-			ask: []string{"granular:scale", "granular:suspension"}, held: "granular,,",
+			ask: []string{"granular:creation", "granular:scale", "granular:suspension"}, held: "granular,,,",
 		},
-		{name: "create is enough", holds: []string{"create"}, after: large, allowed: true, held: "create,create,create,create"},
-		{name: "update does not create", holds: []string{"update", "patch"}, after: `{"replicas":3}`, ask: []string{"granular", "granular:scale"}, held: ","},
+		{name: "create is enough", holds: []string{"create"}, after: large, allowed: true, held: "create,create,create,create,create"},
+		{name: "update does not create", holds: []string{"update", "patch"}, after: `{"replicas":3}`, ask: []string{"granular", "granular:creation", "granular:scale"}, held: ",,"},
 		{name: "nothing changes", before: small, after: small, ask: []string{"granular"}, held: ""},
 	} {
 		t.Run(test.name, func(t *testing.T) {
@@ -178,7 +178,7 @@ func TestA7_FindAsksForGetBesideTheMarker(t *testing.T) {
 		{[]string{"granular"}, one, []string{"get", "granular:scale"}},
 		{nil, one, []string{"get", "granular", "granular:scale"}},
 		{[]string{"update", "patch"}, one, nil},
-		{[]string{"granular"}, "", []string{"granular:scale"}},
+		{[]string{"granular"}, "", []string{"granular:creation", "granular:scale"}},
 	} {
 		h := &holder{verbs: c.holds}
 		q := questionOf(t, h, c.before, two)

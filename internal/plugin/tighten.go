@@ -39,7 +39,6 @@ type tightening struct {
 	namespaces     string
 	names          string
 	allowNew       bool
-	allowCreate    bool
 	allowRead      bool
 	allowLoss      bool
 	simulate       []string
@@ -110,8 +109,6 @@ func (o *tightening) run(ctx context.Context, text string) error {
 // refusal returns why a proposal is not applied without a further flag.
 func (o *tightening) refusal(p *tighten.Proposal, proof *tighten.Proof) error {
 	switch {
-	case len(proof.Create) > 0:
-		return fmt.Errorf("the subject could create objects that it cannot create now: %s: look at it, then give --allow-create", strings.Join(proof.Create, "; "))
 	case len(proof.Read) > 0:
 		return fmt.Errorf("the subject could read objects that it cannot read now: %s: look at it, then give --allow-read", strings.Join(proof.Read, "; "))
 	case len(p.Losses) > 0 && !o.allowLoss:

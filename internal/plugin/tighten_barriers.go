@@ -63,12 +63,9 @@ func (o *tightening) readBarriers(ctx context.Context, known *knownCluster) erro
 	return nil
 }
 
-// prove finds the new access of a proposal. Accepted rights to create and to read become notes.
+// prove finds the new access of a proposal. Accepted rights to read become notes.
 func (o *tightening) prove(p *tighten.Proposal, known *knownCluster) *tighten.Proof {
 	proof := tighten.Prove(p, known.before, o.groups, known.barriers)
-	if o.allowCreate {
-		p.Notes, proof.Create = append(p.Notes, proof.Create...), nil
-	}
 	if o.allowRead {
 		p.Notes, proof.Read = append(p.Notes, proof.Read...), nil
 	}

@@ -88,12 +88,6 @@ func tightenPlaneOf(t *testing.T, c *cluster.Cluster, log string) *tightenPlane 
 	return p
 }
 
-// tighten runs the command. It accepts that the operator may create Deployments, which it may not without fieldperm.
-func (p *tightenPlane) tighten(args ...string) (string, error) {
-	p.t.Helper()
-	return p.run(append([]string{"--allow-create"}, args...)...)
-}
-
 func (p *tightenPlane) run(args ...string) (string, error) {
 	p.t.Helper()
 	var out, errOut bytes.Buffer
@@ -182,33 +176,33 @@ func TestCluster_TightenAppliesAndUndoes(t *testing.T) {
 			s, err := tighten.ParseSubject(subject.name)
 			must(t, err)
 			p.kubectl(observationOf("first", s), "create", "-f", "-")
-			if _, err := p.tighten(subject.name); err == nil || !strings.Contains(err.Error(), "has no status") {
+			if _, err := p.run(subject.name); err == nil || !strings.Contains(err.Error(), "has no status") {
 				t.Fatalf("an observation without a status: %v", err)
 			}
 			p.observation("first", subject.rows...)
 			for _, where := range []string{"client", "server"} {
-				if out, err := p.tighten(subject.name, "--apply", "--dry-run", where); err != nil || p.objects() != before {
+				if out, err := p.run(subject.name, "--apply", "--dry-run", where); err != nil || p.objects() != before {
 					t.Fatalf("a dry run of the %s: %v: %s", where, err, out)
 				}
 			}
-			if _, err := p.tighten(subject.name, "--apply"); err != nil {
+			if _, err := p.run(subject.name, "--apply"); err != nil {
 				t.Fatal(err)
 			}
 			if !p.may(subject.name, "update", "deployments", subject.namespace) || !p.may(subject.name, "granular", firstResource(subject.rows), subject.namespace) {
 				t.Error("after the first step the subject has not both")
 			}
-			if _, err := p.tighten(subject.name, "--apply"); !errors.Is(err, ErrBlocked) {
+			if _, err := p.run(subject.name, "--apply"); !errors.Is(err, ErrBlocked) {
 				t.Fatalf("the second step is not blocked: %v", err)
 			}
 			p.observation(s.ObservationName(), subject.rows...)
 			if subject.name == operator {
 				// There is no fieldperm that would let the subject in.
 				added := p.objects()
-				if _, err := p.tighten(subject.name, "--apply"); err == nil || !strings.Contains(err.Error(), "update and patch were given back") || p.objects() != added {
+				if _, err := p.run(subject.name, "--apply"); err == nil || !strings.Contains(err.Error(), "update and patch were given back") || p.objects() != added {
 					t.Fatal(err)
 				}
 			}
-			if _, err := p.tighten(subject.name, "--apply", "--force-unproven"); err != nil {
+			if _, err := p.run(subject.name, "--apply", "--force-unproven"); err != nil {
 				t.Fatal(err)
 			}
 			p.await("kube-apiserver knows that update is taken away", func(context.Context) (bool, error) {
@@ -219,11 +213,11 @@ func TestCluster_TightenAppliesAndUndoes(t *testing.T) {
 					t.Errorf("the subject has lost %s", verb)
 				}
 			}
-			if out, err := p.tighten(subject.name, "--apply"); err != nil || !strings.Contains(out, "Nothing to do") {
+			if out, err := p.run(subject.name, "--apply"); err != nil || !strings.Contains(out, "Nothing to do") {
 				t.Errorf("again: %v", err)
 			}
 			for range 2 {
-				if _, err := p.tighten(subject.name, "--undo"); err != nil {
+				if _, err := p.run(subject.name, "--undo"); err != nil {
 					t.Fatal(err)
 				}
 				if after := p.objects(); after != before {
@@ -264,17 +258,17 @@ func TestCluster_TightenWithFieldperm(t *testing.T) {
 	p.kubectl(observationOf("first", subject), "create", "-f", "-")
 	rows := []any{row(operator, "apps", "deployments", "shop", "web", "granular:scale")}
 	p.observation("first", rows...)
-	_, err = p.tighten(operator, "--apply")
+	_, err = p.run(operator, "--apply")
 	must(t, err)
 	must(t, s.AwaitGrants(t.Context()))
 	p.observation(subject.ObservationName(), rows...)
-	_, err = p.tighten(operator, "--apply")
+	_, err = p.run(operator, "--apply")
 	must(t, err)
 	must(t, patch(`{"spec":{"replicas":3}}`))
 	if err := patch(fmt.Sprintf(image, 2)); err == nil {
 		t.Error("the subject still changes the image")
 	}
-	_, err = p.tighten(operator, "--undo")
+	_, err = p.run(operator, "--undo")
 	must(t, err)
 	must(t, s.AwaitGrants(t.Context()))
 	must(t, patch(fmt.Sprintf(image, 3)))
@@ -292,14 +286,14 @@ func TestCluster_TightenReadsAuditLogs(t *testing.T) {
 	if _, stderr, err := p.cluster.Kubectl(user).Run(t.Context(), strings.Replace(get, `"replicas": 1`, `"replicas": 2`, 1), "replace", "--field-manager=operator", "-f", "-"); err != nil {
 		t.Fatal(stderr)
 	}
-	out, err := p.tighten(operator, "--audit-log", p.log, "--managed-fields", "operator")
+	out, err := p.run(operator, "--audit-log", p.log, "--managed-fields", "operator")
 	if !errors.Is(err, ErrIncomplete) || !strings.Contains(out, "deployments.apps: 1 writes were not observed") || strings.Contains(out, "another cluster") {
 		t.Errorf("%v", err)
 	}
 	if !strings.Contains(out, "Hints by managedFields") || !strings.Contains(out, "granular:scale") {
 		t.Error("the hint is missing")
 	}
-	if out, err := p.tighten(operator, "--audit-log", p.log, "--managed-fields", "operator", "--include-hints", "-o", "yaml"); !errors.Is(err, ErrIncomplete) || !strings.Contains(out, "- granular:scale") {
+	if out, err := p.run(operator, "--audit-log", p.log, "--managed-fields", "operator", "--include-hints", "-o", "yaml"); !errors.Is(err, ErrIncomplete) || !strings.Contains(out, "- granular:scale") {
 		t.Errorf("with hints: %v", err)
 	}
 	object, err := p.api.AppsV1().Deployments("shop").Get(t.Context(), "web", metav1.GetOptions{})
@@ -308,7 +302,7 @@ func TestCluster_TightenReadsAuditLogs(t *testing.T) {
 	must(t, err)
 	other := filepath.Join(t.TempDir(), "other.log")
 	must(t, os.WriteFile(other, bytes.ReplaceAll(log, []byte(object.UID), []byte("00000000-0000-4000-8000-000000000000")), 0o600))
-	if out, err := p.tighten(operator, "--audit-log", other); !errors.Is(err, ErrIncomplete) || !strings.Contains(out, "seems to be of another cluster") {
+	if out, err := p.run(operator, "--audit-log", other); !errors.Is(err, ErrIncomplete) || !strings.Contains(out, "seems to be of another cluster") {
 		t.Errorf("the log of another cluster: %v", err)
 	}
 }
@@ -332,7 +326,7 @@ func TestCluster_TightenKeepsUpdateWhereDiscoveryFails(t *testing.T) {
 	must(t, err)
 	p.kubectl(observationOf("first", s), "create", "-f", "-")
 	p.observation("first", row(operator, "apps", "deployments", "shop", "web", "granular:scale"))
-	out, err := p.tighten(operator)
+	out, err := p.run(operator)
 	must(t, err)
 	if !strings.Contains(out, `group "gone.example.com" cannot be discovered, so update and patch on it stay`) ||
 		!strings.Contains(out, "ClusterRole remote keeps update on things.gone.example.com: fieldperm does not decide on its writes") {

@@ -40,9 +40,8 @@ writes, so the count of a verb is the largest of the sources and not the sum.
 A granular verb is granted where the subject holds update or patch, on the same resources and names,
 in the same namespaces, if the verb passes no barrier. What was seen and is not covered by that is
 listed as new access, and is part of the proposal only with --allow-new. Granular users may also
-create objects, and patch them, which answers with the object: where the subject holds no create, or
-neither patch nor get, this is listed as new access, and is accepted with --allow-create and
---allow-read. With --grants the barriers come from --permissions and --crd, and from nowhere
+patch objects, which answers with the object: where the subject holds neither patch nor get, this is
+listed as new access, and is accepted with --allow-read. With --grants the barriers come from --permissions and --crd, and from nowhere
 else. Rules with create and delete are left as they are. A Role that others share is left as it is,
 too: the subject gets a copy without update and patch.
 
@@ -96,7 +95,6 @@ simulation has no write, or if the second step is refused, and with 2 for an err
 	flags.StringVar(&o.namespaces, "namespaces", string(tighten.HeldReach), `grant in the namespaces that the subject holds update in (held), or in those of the evidence (seen)`)
 	flags.StringVar(&o.names, "names", string(tighten.HeldReach), `grant on the objects that the subject holds update on (held), or on those of the evidence (seen)`)
 	flags.BoolVar(&o.allowNew, "allow-new", false, `also grant what was seen and what update and patch of the subject do not cover`)
-	flags.BoolVar(&o.allowCreate, "allow-create", false, `accept that the subject may create objects whose fields the granular verbs cover, where it holds no create`)
 	flags.BoolVar(&o.allowRead, "allow-read", false, `accept that the subject may read objects, because the marker needs get, where it holds neither patch nor get`)
 	flags.BoolVar(&o.allowLoss, "allow-loss", false, `accept that the subject loses rights besides update and patch, which are listed`)
 	flags.StringSliceVar(&o.permissions, "permissions", nil, `files or directories with PermissionSchemas and UncoveredPermissionSets, for their barriers`)

@@ -31,7 +31,7 @@ func TestCluster_TightenWithHostileOthers(t *testing.T) {
 		t.Errorf("--undo with a planted observation: %v", err)
 	}
 	p.observation(s.ObservationName(), row(operator, "apps", "deployments", "shop", "web", "granular:scale"))
-	if _, err := p.tighten(operator, "--apply"); err == nil || !strings.Contains(err.Error(), "was not made by --apply") {
+	if _, err := p.run(operator, "--apply"); err == nil || !strings.Contains(err.Error(), "was not made by --apply") {
 		t.Errorf("--apply with a planted observation: %v", err)
 	}
 	if p.objects() != before {
@@ -49,7 +49,7 @@ metadata: {name: platform}
 aggregationRule: {clusterRoleSelectors: [{matchExpressions: [{key: restricted, operator: DoesNotExist}]}]}
 `, "create", "-f", "-")
 	before = p.objects()
-	if _, err := p.tighten(operator, "--apply"); err == nil || !strings.Contains(err.Error(), "ClusterRole platform") {
+	if _, err := p.run(operator, "--apply"); err == nil || !strings.Contains(err.Error(), "ClusterRole platform") {
 		t.Errorf("an added ClusterRole that another takes in: %v", err)
 	}
 	if p.objects() != before {
@@ -62,7 +62,7 @@ aggregationRule: {clusterRoleSelectors: [{matchExpressions: [{key: restricted, o
 		if force != nil {
 			p.observation(s.ObservationName(), row(operator, "apps", "deployments", "shop", "web", "granular:scale"))
 		}
-		if _, err := p.tighten(append([]string{operator, "--apply"}, force...)...); err != nil {
+		if _, err := p.run(append([]string{operator, "--apply"}, force...)...); err != nil {
 			t.Fatal(err)
 		}
 	}
@@ -70,7 +70,7 @@ aggregationRule: {clusterRoleSelectors: [{matchExpressions: [{key: restricted, o
 	p.kubectl("", "create", "rolebinding", "kim", "-n", "shop", "--role=own", "--user=kim")
 	p.kubectl("", "delete", "role", "-n", "shop", "-l", tighten.SubjectLabel+"="+s.ID())
 	for _, flags := range [][]string{nil, {"--force-overwrite"}} {
-		if _, err := p.tighten(append([]string{operator, "--undo"}, flags...)...); err == nil || !strings.Contains(err.Error(), "Role shop/own") {
+		if _, err := p.run(append([]string{operator, "--undo"}, flags...)...); err == nil || !strings.Contains(err.Error(), "Role shop/own") {
 			t.Errorf("--undo %q restores what others would get: %v", flags, err)
 		}
 		p.await("kube-apiserver knows what was given back", func(context.Context) (bool, error) { return p.may(operator, "update", "deployments", "shop"), nil })
@@ -79,7 +79,7 @@ aggregationRule: {clusterRoleSelectors: [{matchExpressions: [{key: restricted, o
 		}
 	}
 	p.kubectl("", "delete", "rolebinding", "kim", "-n", "shop")
-	if _, err := p.tighten(operator, "--undo", "--force-overwrite"); err != nil {
+	if _, err := p.run(operator, "--undo", "--force-overwrite"); err != nil {
 		t.Errorf("without the other user: %v", err)
 	}
 	if after := p.objects(); after != before {

@@ -102,7 +102,6 @@ func (o *tightening) findingsTable(p *tighten.Proposal, proof *tighten.Proof) pa
 		texts []string
 	}{
 		{"new access", proof.New},
-		{"new access to create; --allow-create accepts it", proof.Create},
 		{"new access to read; --allow-read accepts it", proof.Read},
 		{"lost besides update and patch; --allow-loss accepts it", p.Losses},
 		{"taken away without a replacement", p.Unused},

@@ -42,7 +42,7 @@ func TestK5_Cluster_TightenTellsOfPolicies(t *testing.T) {
 		{[]string{"--apply"}, true, []string{loss, "give --allow-loss"}},
 		{[]string{"--apply", "--allow-loss", "--dry-run", "client"}, false, []string{"Lost with the second step: " + loss, "Also decides: " + allow}},
 	} {
-		out, err := p.tighten(append([]string{operator}, c.args...)...)
+		out, err := p.run(append([]string{operator}, c.args...)...)
 		text := out
 		if err != nil {
 			text += err.Error()

@@ -40,9 +40,6 @@ func (o *tightening) printProposal(p *tighten.Proposal, evidence *tighten.Eviden
 	for _, text := range slices.Concat(p.New, proof.New) {
 		o.warn("new access: %s", text)
 	}
-	for _, text := range proof.Create {
-		o.warn("new access to create: %s; --allow-create accepts it", text)
-	}
 	for _, text := range proof.Read {
 		o.warn("new access to read: %s; --allow-read accepts it", text)
 	}
@@ -123,7 +120,6 @@ func (o *tightening) printText(p *tighten.Proposal, evidence *tighten.Evidence, 
 		o.say("\n!!! %s !!!", noBarriers)
 	}
 	o.list("New access: not covered by what the subject holds without the proposal", proof.New)
-	o.list("New access: objects that the subject may create, by the marker; --allow-create accepts it", proof.Create)
 	o.list("New access: objects that the subject may read, because the marker needs get; --allow-read accepts it", proof.Read)
 	title := "Seen, and not covered by what the subject holds now; not in the proposal without --allow-new"
 	if o.allowNew {

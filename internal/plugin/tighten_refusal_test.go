@@ -21,8 +21,7 @@ func TestTighten_ApplyRefusesWhatNoFlagAccepts(t *testing.T) {
 		proof    tighten.Proof
 		want     string
 	}{
-		{proof: tighten.Proof{Create: []string{"a", "b"}}, want: "a; b: look at it, then give --allow-create"},
-		{proof: tighten.Proof{Read: []string{"a"}}, want: "a: look at it, then give --allow-read"},
+		{proof: tighten.Proof{Read: []string{"a", "b"}}, want: "a; b: look at it, then give --allow-read"},
 		{proposal: tighten.Proposal{Losses: []string{"a", "b"}}, want: "a; b: look at it, then give --allow-loss"},
 		{proposal: tighten.Proposal{Losses: []string{"a"}}, o: tightening{allowLoss: true}},
 		{},

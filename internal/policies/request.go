@@ -49,8 +49,11 @@ func (r *request) listChanges() (expression.ChangeList, error) {
 	if r.of.Operation != admissionv1.Create && r.of.Operation != admissionv1.Update {
 		return nil, fmt.Errorf("operation %q has no changed fields", r.of.Operation)
 	}
-	parts, err := r.write.Parts()
-	return changes(parts), err
+	out, err := r.write.Parts()
+	if len(out) > 1 && out[0].Operation == fieldperm.Created {
+		out = out[1:] // A condition is about fields. A new object of which no field is charged is a change all the same.
+	}
+	return changes(out), err
 }
 
 // Authorize evaluates the policies of one verb. Every policy with update has patch, so both have the same answer.

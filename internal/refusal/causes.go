@@ -87,6 +87,8 @@ func (r *Refusal) uncovered() []Cause {
 		out = append(out, Cause{CheckNoVerb, "no verb covers the change", "read the advice; no grant helps", "C2"})
 	case r.Barred():
 		out = append(out, Cause{CheckBarrier, "the field is behind a barrier: update and more general verbs do not count", "hold one of " + one, "C2"})
+	case r.Change == "existence":
+		out = append(out, Cause{CheckVerb, "no verb of the user lets it create the object, whatever fields it has", "hold one of " + one, "C5"})
 	case len(r.Needs) > 0:
 		out = append(out, Cause{CheckVerb, "no verb of the user covers the field", "hold one of " + one, "C1"})
 	}

@@ -1,6 +1,9 @@
 package refusal
 
 import (
+	"slices"
+	"strings"
+
 	"github.com/fieldperm/fieldperm/verbs"
 )
 
@@ -20,6 +23,13 @@ func (c *cursor) denial(r *Refusal) bool {
 			return false
 		}
 		r.Verb = verb
+		if verb == "create" && slices.ContainsFunc(ofExistence, func(text string) bool { return strings.HasPrefix(c.rest, text) }) {
+			r.Field, r.Change = ".", "existence"
+			if r.Unclear = !c.needs(r); !r.Unclear {
+				c.tail(r)
+			}
+			return true
+		}
 		if c.word(": needs ") {
 			r.Unclear = !c.generic(r)
 		}
@@ -30,6 +40,9 @@ func (c *cursor) denial(r *Refusal) bool {
 	}
 	return false
 }
+
+// ofExistence begin what follows "may not create it" if a verb of fields may be enough for the existence of the object, and not the generic one alone.
+var ofExistence = []string{": needs any one of ", ": needs " + verbs.Prefix, ": the request needs more than ", ": no verb covers it"}
 
 // generic reads "update or patch, or granular with the granular verbs of every changed field".
 func (c *cursor) generic(r *Refusal) bool {
@@ -43,7 +56,8 @@ func (c *cursor) generic(r *Refusal) bool {
 			break
 		}
 	}
-	r.OrGranular = c.word(", or granular with the granular verbs of every changed field")
+	r.OrGranular = c.word(", or granular with the granular verbs of every changed field") ||
+		c.word(", or granular with granular:creation and the granular verbs of every field")
 	return true
 }
 

@@ -31,7 +31,7 @@ type Refusal struct {
 	// Field is the path of the first change that is not covered. FieldCut means that only its beginning is known.
 	Field    string `json:"field,omitempty"`
 	FieldCut bool   `json:"fieldCut,omitempty"`
-	// Change says what of the field changes: "order", "owners", or "" for its value.
+	// Change says what of the field changes: "order", "owners", "existence" for a new object, whose Field is ".", or "" for its value.
 	Change string `json:"change,omitempty"`
 	// Entry is the entry of managedFields that is the reason of changed owners.
 	Entry string `json:"entry,omitempty"`

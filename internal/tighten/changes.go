@@ -42,7 +42,7 @@ func (p *Proposal) change(c *cluster, options *Options, granting *granting) {
 	}
 	p.Losses = stripping.losses
 	p.Notes = append(p.Notes, stripping.kept...)
-	p.Notes = append(p.Notes, "the verbs create, delete and deletecollection are left as they are. Granular verbs on a resource, if not on a subresource, also let the subject create objects of which they cover all fields")
+	p.Notes = append(p.Notes, "the verbs create, delete and deletecollection are left as they are")
 }
 
 // unused lists the resources that a role names for update and patch, of which no write was seen, and on which no earlier proposal granted a

@@ -15,7 +15,7 @@ func (e *Evidence) Collect(ev *Event) {
 		e.group(group)
 	}
 	e.add(w, verbs.Marker, logSource, ev.Time, ev.Object)
-	if ev.Created {
+	if ev.Created && !ev.Marked {
 		// The verb create covers what a new object has. The marker lets the request in.
 		return
 	}

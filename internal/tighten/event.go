@@ -28,6 +28,8 @@ type Event struct {
 	DryRun  bool
 	// Created: an update or a patch created the object. Its fields are those of a CREATE.
 	Created bool
+	// Marked: the webhook of users without the generic verb listed the fields.
+	Marked bool
 	// Observed: the event has the annotation with the changed fields.
 	Observed bool
 	fields   fields
@@ -185,6 +187,7 @@ func (ev *Event) annotations(all rawjson.Value) {
 			found, value, ev.Observed = key, text(m.Value()), true
 		}
 	}
+	ev.Marked = found == markedFields
 	ev.fields = parseFields(value, ev.fields.verbs)
 }
 

@@ -11,6 +11,8 @@ const (
 	// fieldsSuffix ends the key of the audit annotation with the verbs of the changed fields. Before it is the first label of a webhook's
 	// name.
 	fieldsSuffix = ".fieldperm.dev/fields"
+	// markedFields is that key of the webhook granular.
+	markedFields = "granular" + fieldsSuffix
 	// cutMark begins the end of a list that was cut, with the number of verbs that were left out.
 	cutMark = "…+"
 	// noVerb is in the list for a change that no verb can cover.

@@ -16,15 +16,14 @@ import (
 type Proof struct {
 	// New are rights that nothing covers which the subject holds.
 	New []string
-	// Create are resources of which the subject may create objects because of the marker, without holding create.
-	Create []string
 	// Read are resources that the subject may read because the marker needs get, without holding patch, whose answer is the object, or a verb to
 	// read.
 	Read []string
 }
 
 // Prove finds the rights that a proposal adds. It looks only at the objects, not at how they were made. A granular verb is covered by
-// update or patch on the same resource and names, in the same namespace, unless it may pass a barrier: then only granular verbs cover it.
+// update or patch on the same resource and names, in the same namespace, and granular:creation by create, unless it may pass a barrier: then
+// only granular verbs cover it.
 // The objects are those without an --apply (apply.Before): what a proposal has added covers none of it.
 func Prove(p *Proposal, objects *rbac.Grants, groups []string, barriers *Barriers) *Proof {
 	before := Held(p.without(objects), p.Subject, groups)
@@ -59,9 +58,8 @@ func Prove(p *Proposal, objects *rbac.Grants, groups []string, barriers *Barrier
 			}
 		}
 	}
-	slices.Sort(out.Create)
 	slices.Sort(out.Read)
-	out.Create, out.Read = slices.Compact(out.Create), slices.Compact(out.Read)
+	out.Read = slices.Compact(out.Read)
 	return out
 }
 
@@ -108,9 +106,6 @@ func (h *holding) prove(out *Proof, b boundRole, rule *rbacv1.PolicyRule) {
 	for _, group := range rule.APIGroups {
 		for _, name := range rule.Resources {
 			one := rbacv1.PolicyRule{APIGroups: []string{group}, Resources: []string{name}, ResourceNames: rule.ResourceNames, Verbs: rule.Verbs}
-			if h.creates(&one) {
-				out.Create = append(out.Create, fmt.Sprintf("%s: may also create %s whose fields these verbs cover", b.role, where(&one, b.binding.Namespace)))
-			}
 			if h.reads(&one) {
 				out.Read = append(out.Read, fmt.Sprintf("%s: may also read %s", b.role, where(&one, b.binding.Namespace)))
 			}
@@ -146,6 +141,9 @@ func (h *holding) covers(single rbacv1.PolicyRule) (ok bool, passed []string) {
 		return false, passed
 	}
 	generic := []string{updateVerb, patchVerb}
+	if verb == verbs.Creation().String() {
+		generic = []string{createVerb}
+	}
 	if name, _, ok := strings.Cut(verb, "("); ok {
 		generic = append(generic, name)
 	}
@@ -157,26 +155,6 @@ func (h *holding) covers(single rbacv1.PolicyRule) (ok bool, passed []string) {
 
 func isGranular(verb string) bool {
 	return verb == verbs.Marker || strings.HasPrefix(verb, verbs.Prefix)
-}
-
-// creates reports whether a rule about one resource lets its holder create objects, and what is held does not. The marker lets a CREATE
-// in as well (A1), and the granular verbs cover the fields of the new object (C5). The marker alone creates nothing.
-func (h *holding) creates(rule *rbacv1.PolicyRule) bool {
-	if strings.Contains(rule.Resources[0], "/") {
-		return false // The marker lets no POST in to a subresource (A2).
-	}
-	covers := slices.ContainsFunc(h.rules, func(held rbacv1.PolicyRule) bool {
-		return overlaps(&held, rule) && slices.ContainsFunc(held.Verbs, func(verb string) bool { return verb != verbs.Marker && isGranular(verb) })
-	})
-	more := false
-	for _, verb := range rule.Verbs {
-		if isGranular(verb) {
-			covers = covers || verb != verbs.Marker
-			general, _, _ := strings.Cut(verb, "(")
-			more = more || !h.covered(rule, verb) && !h.covered(rule, general)
-		}
-	}
-	return more && covers && !h.covered(rule, createVerb)
 }
 
 // covered reports whether what is held covers a verb where a rule holds.
@@ -201,14 +179,6 @@ func (h *holding) reads(rule *rbacv1.PolicyRule) bool {
 	})
 }
 
-// overlaps reports whether two rules may be about one resource.
-func overlaps(a, b *rbacv1.PolicyRule) bool {
-	one := func(a, b []string, all string) bool {
-		return slices.Contains(a, all) || slices.Contains(b, all) || slices.ContainsFunc(a, func(name string) bool { return slices.Contains(b, name) })
-	}
-	return one(a.APIGroups, b.APIGroups, rbacv1.APIGroupAll) && one(a.Resources, b.Resources, rbacv1.ResourceAll)
-}
-
 func describe(r *rbacv1.PolicyRule, scope string) string {
 	if len(r.NonResourceURLs) > 0 {
 		return fmt.Sprintf("%s on %s", strings.Join(r.Verbs, ","), strings.Join(r.NonResourceURLs, ","))
@@ -229,4 +199,4 @@ func where(r *rbacv1.PolicyRule, scope string) string {
 }
 
 // Empty reports whether there is no new access.
-func (p *Proof) Empty() bool { return len(p.New)+len(p.Create)+len(p.Read) == 0 }
+func (p *Proof) Empty() bool { return len(p.New)+len(p.Read) == 0 }

@@ -88,12 +88,13 @@ func (s *Simulation) missing(ev *Event) (missing []string, judged bool) {
 	}
 	if ev.Created {
 		// An update that creates an object is let in as an update, and its fields are those of a CREATE.
-		if !holds(createVerb) {
+		if holds(createVerb) {
+			return nil, true
+		}
+		if !ev.Marked {
 			return []string{createVerb}, true
 		}
-		return nil, true
-	}
-	if holds(updateVerb) || holds(patchVerb) {
+	} else if holds(updateVerb) || holds(patchVerb) {
 		return nil, true
 	}
 	if ev.fields.none {

@@ -57,7 +57,7 @@ func TestAggregated(t *testing.T) {
 
 // eachRequest: a user with one verb changes that field through both versions, by each kind of request, and no other.
 func eachRequest(t *testing.T, p *plane) {
-	brewer := p.grant(t, "brewer", []string{"kegs"}, "granular", "granular:brewery.example.com/beer")
+	brewer := p.grant(t, "brewer", []string{"kegs"}, "granular", "granular:creation", "granular:brewery.example.com/beer")
 	for _, version := range []string{"v1", "v1beta1"} {
 		for way, send := range ways(version) {
 			t.Run(version+"/"+way, func(t *testing.T) {
@@ -73,18 +73,23 @@ func eachRequest(t *testing.T, p *plane) {
 			})
 		}
 	}
-	for way, send := range map[string]func() *corpus.Answer{
-		"POST": func() *corpus.Answer {
-			return send(t, brewer, http.MethodPost, kegs, "application/json", keg("v1", "two", `{"beer":"ale","note":"mine"}`))
+	taster := p.grant(t, "taster", []string{"kegs"}, "granular", "granular:brewery.example.com/beer")
+	for way, create := range map[string]func(w *corpus.Wire, name, spec string) *corpus.Answer{
+		"POST": func(w *corpus.Wire, name, spec string) *corpus.Answer {
+			return send(t, w, http.MethodPost, kegs, "application/json", keg("v1", name, spec), "dryRun=All")
 		},
-		"PUT": func() *corpus.Answer {
-			return send(t, brewer, http.MethodPut, kegs+"/two", "application/json", keg("v1", "two", `{"beer":"ale","note":"mine"}`))
+		"PUT": func(w *corpus.Wire, name, spec string) *corpus.Answer {
+			return send(t, w, http.MethodPut, kegs+"/"+name, "application/json", keg("v1", name, spec), "dryRun=All")
 		},
-		"apply": func() *corpus.Answer {
-			return send(t, brewer, http.MethodPatch, kegs+"/two", "application/apply-patch+yaml", keg("v1", "two", `{"beer":"ale","note":"mine"}`), "fieldManager=tester")
+		"apply": func(w *corpus.Wire, name, spec string) *corpus.Answer {
+			return send(t, w, http.MethodPatch, kegs+"/"+name, "application/apply-patch+yaml", keg("v1", name, spec), "fieldManager=tester", "dryRun=All")
 		},
 	} {
-		t.Run("create by "+way, func(t *testing.T) { expect(t, send(), http.StatusForbidden, "may not change .spec.note") })
+		t.Run("create by "+way, func(t *testing.T) {
+			expect(t, create(brewer, "two", `{"beer":"ale","note":"mine"}`), http.StatusForbidden, "may not change .spec.note")
+			expect(t, create(taster, "two", `{"beer":"ale"}`), http.StatusForbidden, "may not create it: needs any one of granular:creation, granular:*")
+			expect(t, create(brewer, "two", `{"beer":"ale"}`), http.StatusCreated)
+		})
 	}
 	expect(t, send(t, brewer, http.MethodPost, kegs, "application/json", keg("v1", "two", `{"beer":"ale"}`)), http.StatusCreated)
 	p.holds(t, "kegs/default/two", `"ale"`, "spec", "beer")

@@ -61,6 +61,7 @@ func (s *subject) charges(old, new *value) (asked *oracle, refused []string, err
 	o := &oracle{subject: s, create: old == nil, old: old, new: new, canon: map[*value]string{}, lists: map[string]bool{}}
 	o.tokens = newTokens(old, new)
 	root := o.enter(place{barrier: -1}, s.root, s.kind.Root, "", nil, old, new)
+	defer o.exists(root)
 	if (s.irregular(old) || s.irregular(new)) && !o.same(old, new) {
 		o.whole(root)
 		return o, nil, nil
@@ -78,11 +79,8 @@ func (s *subject) charges(old, new *value) (asked *oracle, refused []string, err
 		o.scaled(root)
 	}
 	o.ownership(root)
-	if o.create && len(o.charges) == 0 {
-		o.charge(root, added)
-	}
 	// Changes that a version makes to fields that it does not show are visible in the stored object.
-	if s.stored == nil && (s.kind.Lossy() || len(o.charges) > 0) {
+	if s.stored == nil && (s.kind.Lossy() || o.create || len(o.charges) > 0) {
 		if s.kind.Lossy() {
 			o.charge(root, modified)
 		}
@@ -91,6 +89,14 @@ func (s *subject) charges(old, new *value) (asked *oracle, refused []string, err
 		}
 	}
 	return o, nil, nil
+}
+
+// exists charges the existence of a new object, whatever else it has (C5).
+func (o *oracle) exists(root place) {
+	if o.create {
+		root.chain = append(slices.Clone(root.chain), verbs.Creation())
+		o.charge(root, created)
+	}
 }
 
 // ask returns the charges, sorted; or the paths of which one must be in the error. The third result is an error of the oracle itself: it
@@ -133,6 +139,7 @@ func (o *oracle) judge(top place) error {
 }
 
 const (
+	created   = "created"
 	added     = "added"
 	removed   = "removed"
 	modified  = "modified"

@@ -188,31 +188,46 @@ func (o *oracle) shownText(v smdvalue.Value) string {
 	return textValue(v.AsString()).canonical()
 }
 
-// appeared charges a new object that would have no charge. C5 leaves declared defaults free, but an object that appears with no other field
-// did appear. It is then a leaf, unless its own default is {}, or one of its fields has a role.
+// appeared charges the parts of a new object that would have no charge. C5 leaves a part free that is its declared default, also where that has
+// defaults in it, and one that the API server wrote as a whole. Any other part did appear, as a leaf.
 func (o *oracle) appeared(root place) {
 	if o.create {
 		o.appearedBelow(root)
 	}
 }
 
-// appearedBelow reports whether anything at or below the place was charged or has a role.
-func (o *oracle) appearedBelow(p place) bool {
+// why is the reason for which a part has no charge of its own.
+type why int
+
+const (
+	charged why = iota
+	byServer
+	byDefault
+)
+
+// appearedBelow charges the parts at and below the place, and returns why the place is free.
+func (o *oracle) appearedBelow(p place) why {
 	if p.path != "" && o.free(p) {
-		return p.node.Role() != "" || !o.isDefault(p) // A free default does not count.
+		if p.node.Role() == "" && o.isDefault(p) && !(p.node.Written() != nil && o.caused(p.node.Written(), p)) {
+			return byDefault
+		}
+		return byServer
 	}
 	if _, f := p.forms(); f != members {
-		return true
+		return charged
 	}
-	something := false
+	found := map[why]bool{}
 	for _, name := range p.new.names() {
-		if o.appearedBelow(o.member(p, name, nil, p.new.get(name))) {
-			something = true
-		}
+		found[o.appearedBelow(o.member(p, name, nil, p.new.get(name)))] = true
 	}
-	if !something && string(p.node.Default()) != "{}" {
+	switch {
+	case found[charged], p.path == "":
+	case found[byServer] && !found[byDefault]:
+		return byServer
+	case found[byDefault] && !found[byServer] && string(p.node.Default()) == "{}":
+		return byDefault
+	default:
 		o.charge(p, added)
-		something = true
 	}
-	return something
+	return charged
 }

@@ -30,11 +30,11 @@ func TestC5_StoredObjectsOfNothingButDefaults(t *testing.T) {
 	s.Free = func(c Change) bool { return c.Default || slices.Contains(identity, c.Path) }
 	gvk := runtimeschema.GroupVersionKind{Group: "g.example", Version: "v1", Kind: "Thing"}
 	for spec, want := range map[string]string{
-		``:                              `added .`,
-		`,"spec":{"policy":1}`:          `added .spec`,
-		`,"spec":{}`:                    `added .spec`,
-		`,"spec":{"policy":1,"size":3}`: `added .spec.size`,
-		`,"spec":{"policy":2}`:          `added .spec.policy`,
+		``:                              `created .`,
+		`,"spec":{"policy":1}`:          `added .spec, created .`,
+		`,"spec":{}`:                    `added .spec, created .`,
+		`,"spec":{"policy":1,"size":3}`: `added .spec.size, created .`,
+		`,"spec":{"policy":2}`:          `added .spec.policy, created .`,
 	} {
 		charges, err := s.Charges(gvk, nil, []byte(`{"apiVersion":"g.example/v1","kind":"Thing","metadata":{"name":"x","uid":"1"}`+spec+`}`), nil, "g.example/v1")
 		if err != nil {

@@ -38,7 +38,9 @@ func (s *shard) themeOf(u *User, e *Endpoint) *theme {
 	if len(from) == 0 {
 		from, barred = u.Grants(e.Place), false
 	}
-	from = slices.DeleteFunc(from, func(v string) bool { return !strings.HasPrefix(v, "granular:") || v == verbs.All().String() })
+	from = slices.DeleteFunc(from, func(v string) bool {
+		return !strings.HasPrefix(v, "granular:") || v == verbs.All().String() || v == verbs.Creation().String()
+	})
 	if len(from) == 0 {
 		from, barred = []string{"granular:label", "granular:annotation"}, true
 	}

@@ -60,6 +60,9 @@ var sorts = []struct {
 	}},
 	{"marker and verbs", 7, func(d *draw, u *User, p Place, vocabulary *vocabulary) {
 		u.grant(p, append(vocabulary.some(d, 2+d.IntN(6)), verbs.Marker)...)
+		if d.oneIn(2) {
+			u.grant(p, verbs.Creation().String())
+		}
 	}},
 	{"marker and all", 1, func(_ *draw, u *User, p Place, _ *vocabulary) { u.grant(p, verbs.Marker, "granular:*") }},
 	{"generic", 3, func(_ *draw, u *User, p Place, _ *vocabulary) { u.grant(p, "create", "update", "patch") }},

@@ -49,12 +49,35 @@ func Rows() []Row {
 		{
 			Name: "verbs of renamed fields", Looser: true,
 			Reason: "versions: the author of a definition declares that its conversion is lossless, and is believed. The verbs of renamed fields are not compared; fieldperm-gen crd and lint compare them",
-			Is:     func(d Difference) bool { return strings.HasPrefix(d.Instead, "the conversion is declared lossless, but") },
+			Is: func(d Difference) bool {
+				return strings.HasPrefix(d.Instead, "the conversion is declared lossless, but")
+			},
 		},
 		{
 			Name:   "a barrier that a version cannot place",
 			Reason: "versions: it is a demand of every change through the version, in the status, in a Scale and in fields that both versions have too",
 			Is:     func(d Difference) bool { return strings.Contains(d.Instead, "has no place in version") },
+		},
+		{
+			Name:   "existence",
+			Reason: "C5: a new object makes one demand more than its fields, granular:creation",
+			Is:     isExistence,
+		},
+		{
+			Name: "existence in place of the whole", Looser: true,
+			Reason: "C5: an object of which no field is charged needed granular:*. It needs granular:creation, as every new object does, which nobody had before",
+			Is: func(d Difference) bool {
+				return d.Path == "." && specific(d.Demand) == "granular:*" && slices.ContainsFunc(d.Now.Demands, func(now Demand) bool {
+					return isExistence(Difference{Demand: now}) && impliedBy(now, []Demand{d.Demand})
+				})
+			},
+		},
+		{
+			Name:   "a part that is not its default",
+			Reason: "C5: a part of a new object is free if it is its default or the API server wrote all of it. One with some of both was free",
+			Is: func(d Difference) bool {
+				return d.Path != "." && slices.Contains(d.AnyOf, Generic) && slices.ContainsFunc(d.Now.Demands, func(now Demand) bool { return isExistence(Difference{Demand: now}) })
+			},
 		},
 		{
 			Name:   "a change beside a barrier",
@@ -86,6 +109,11 @@ func Rows() []Row {
 			},
 		},
 	}
+}
+
+// isExistence reports whether a demand is that of the existence of an object.
+func isExistence(d Difference) bool {
+	return d.Path == "." && specific(d.Demand) == "granular:creation"
 }
 
 // isKey reports whether a path ends with the key of a map.

@@ -15,7 +15,7 @@ func (d *Differ) chargeHidden() {
 	switch {
 	case kind.Lossy():
 		d.Charge(d.Root, change.Modified)
-	case len(d.Out) == 0:
+	case len(d.Out) == 0 && !d.Create:
 		return
 	}
 	uncovered := d.all.ForStatusValues()

@@ -75,16 +75,16 @@ func (d *Differ) keyValue(k *schema.Key, item rawjson.Value) (rawjson.Value, boo
 	if n > 0 || k.Default == nil {
 		return v, n <= 1
 	}
-	for i := range d.defaults {
-		if d.defaults[i].key == k {
-			return d.defaults[i].value, true
+	for i := range d.keyDefaults {
+		if d.keyDefaults[i].key == k {
+			return d.keyDefaults[i].value, true
 		}
 	}
 	// Paths refer to the default, so its document is not released.
 	if doc, err := rawjson.Scan(k.Default); err == nil {
 		v = doc.Root()
 	}
-	d.defaults = append(d.defaults, keyDefault{k, v})
+	d.keyDefaults = append(d.keyDefaults, keyDefault{k, v})
 	return v, true
 }
 

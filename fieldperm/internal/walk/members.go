@@ -10,13 +10,17 @@ import (
 
 // members compares objects key by key over the union of their keys (D1). One side may be absent.
 func (d *Differ) members(s Scope, old, new rawjson.Value) {
-	charged, passed := len(d.Out), d.passed
+	charged, passed, defaults := len(d.Out), d.passed, d.defaults
 	around := d.changed
 	d.eachMember(s, d.changes(old, new))
 	d.leave(around)
-	// An object that appears with nothing but defaults has no charged parts, but it did appear. So it is charged as a leaf, like an empty
-	// one. An object around parts with a role (metadata) is free.
-	if len(d.Out) == charged && d.passed == passed && old.IsAbsent() && d.Err == nil && !(d.Create && string(s.Node.Default()) == "{}") {
+	if !old.IsAbsent() || len(d.Out) > charged || s.Path.IsRoot() || d.Err != nil {
+		return
+	}
+	// No part is charged, but the object did appear. It is charged as a leaf, like an empty one, unless the API server wrote all of it, or it is its
+	// own default, which may have defaults in it. What has both may mean something that neither has: a NetworkPolicy for all Pods.
+	byServer, isDefault := d.passed > passed, d.defaults > defaults
+	if byServer == isDefault || isDefault && string(s.Node.Default()) != "{}" {
 		d.Charge(s, change.Added)
 	}
 }

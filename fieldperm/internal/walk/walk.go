@@ -10,6 +10,7 @@ import (
 	"github.com/fieldperm/fieldperm/internal/rawjson"
 	"github.com/fieldperm/fieldperm/schema"
 	"github.com/fieldperm/fieldperm/schema/fieldpath"
+	"github.com/fieldperm/fieldperm/verbs"
 )
 
 // New returns the comparison of two objects of a kind. old is absent on CREATE. uncovered are the verbs that are barriers for this
@@ -74,8 +75,8 @@ type Differ struct {
 	names  rawjson.Texts
 	chains chains
 	stack
-	// defaults are the scanned default values of keys that the run has met.
-	defaults []keyDefault
+	// keyDefaults are the scanned default values of keys that the run has met.
+	keyDefaults []keyDefault
 	owning
 	// trail and index speed up the lookup of paths that owners name.
 	trail trail
@@ -84,8 +85,8 @@ type Differ struct {
 	decoded map[rawjson.Value]any
 	// looks counts visited nodes, so that the context is checked at intervals.
 	looks uint
-	// passed counts nodes that were skipped because of their role.
-	passed int
+	// passed counts nodes that the API server writes, and defaults those with their declared default.
+	passed, defaults int
 	// whole means that the object is charged as a whole, because it is irregular.
 	whole bool
 	// Err ends the comparison.
@@ -104,16 +105,14 @@ func (d *Differ) Finish() ([]change.Requirement, error) {
 	if d.Err != nil {
 		return nil, d.Err
 	}
-	if d.whole {
-		return slices.Clone(d.Out), nil
+	if !d.whole {
+		d.chargeUnseen()
+		d.chargePlanted()
+		d.chargeHidden()
 	}
-	if d.Create && len(d.Out) == 0 {
-		// An object with only a name appeared as well, and may have an effect. The marker alone must not be enough for it.
-		d.Charge(d.Root, change.Added)
+	if d.Create {
+		return append([]change.Requirement{d.existence()}, d.Out...), nil
 	}
-	d.chargeUnseen()
-	d.chargePlanted()
-	d.chargeHidden()
 	if len(d.Out) == 0 {
 		return nil, nil
 	}
@@ -122,6 +121,13 @@ func (d *Differ) Finish() ([]change.Requirement, error) {
 		return out, nil
 	}
 	return slices.Clone(d.Out), nil
+}
+
+// existence returns the requirement of a new object, whatever fields it has (C5).
+func (d *Differ) existence() change.Requirement {
+	l := line{chain: slices.Clip(d.Root.chain), barrier: d.Root.barrier}
+	l.add(verbs.Creation(), d.Uncovered)
+	return change.Requirement{Path: d.Root.Path, Operation: change.Created, Chain: l.chain, Barrier: l.barrier}
 }
 
 // walk charges the differences at and below s.
@@ -204,7 +210,11 @@ func (d *Differ) passes(s Scope, old, new rawjson.Value) bool {
 		d.passed++
 		return true
 	}
-	return d.Create && isDefault(s.Node.Default(), new)
+	if d.Create && isDefault(s.Node.Default(), new) {
+		d.defaults++
+		return true
+	}
+	return false
 }
 
 // isChosen reports whether the client chose the generation of a new object. The API server begins with 1 where it counts changes. Elsewhere

@@ -186,7 +186,7 @@ func (d *registryDecoder) verb(n *yamlv3.Node) {
 			return
 		}
 	}
-	if err := verbs.ValidateName(v.Verb); err != nil {
+	if err := verbs.ValidateFieldVerb(v.Verb); err != nil {
 		d.fault(fields["verb"], "%v", err)
 		return
 	}

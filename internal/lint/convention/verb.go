@@ -38,7 +38,7 @@ type Checker struct{ Registry Registry }
 // Verb returns the problems of one use, by the order of Rules. A name that does not follow the grammar has no other problem, and a registered
 // verb has none: its name was chosen before.
 func (c *Checker) Verb(u Use) []Problem {
-	if err := verbs.ValidateName(u.Verb); err != nil {
+	if err := verbs.ValidateFieldVerb(u.Verb); err != nil {
 		return []Problem{misspelt(u.Verb, err)}
 	}
 	if c.Registry.Has(u.Verb) {

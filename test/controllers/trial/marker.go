@@ -31,14 +31,14 @@ func (r *Run) markerAdds(proposals []*proposal) string {
 		if len(proof.New) > 0 {
 			r.T.Errorf("%s: new access: %q", p.user, proof.New)
 		}
-		if len(proof.Create)+len(proof.Read) > 0 {
-			fmt.Fprintf(text, "| %s | %s | %s |\n", short(p.user), resourcesOf(proof.Create), resourcesOf(proof.Read))
+		if len(proof.Read) > 0 {
+			fmt.Fprintf(text, "| %s | %s |\n", short(p.user), resourcesOf(proof.Read))
 		}
 	}
 	if text.Len() == 0 {
 		return "Nothing.\n"
 	}
-	return "| user | may also create | may also read |\n|---|---|---|\n" + text.String()
+	return "| user | may also read |\n|---|---|\n" + text.String()
 }
 
 // resourcesOf returns the resources of the sentences of a proof.
@@ -47,7 +47,6 @@ func resourcesOf(sentences []string) string {
 	for _, s := range sentences {
 		_, s, _ = strings.Cut(s, ": may also ")
 		_, s, _ = strings.Cut(s, " ")
-		s, _, _ = strings.Cut(s, " whose ")
 		out = append(out, "`"+s+"`")
 	}
 	slices.Sort(out)

@@ -56,7 +56,7 @@ func (r *Run) propose(status *v1alpha1.PermissionObservationStatus) {
 	log := filepath.Join(r.Dir, "audit.log")
 	for user, rows := range users {
 		// Many controllers hold update without create, and some without a verb to read. The proposal lists what the marker adds.
-		arguments := []string{"fieldperm", "tighten", user, "--audit-log", log, "--allow-create", "--allow-read"}
+		arguments := []string{"fieldperm", "tighten", user, "--audit-log", log, "--allow-read"}
 		if r.trial.Flags != nil {
 			arguments = append(arguments, r.trial.Flags(user)...)
 		}
