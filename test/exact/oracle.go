@@ -158,14 +158,16 @@ func operationOf(old, new *value) string {
 }
 
 func (o *oracle) charge(p place, operation string) {
-	o.charges = append(o.charges, o.chargeOf(p, operation))
-	for _, b := range p.beside {
-		o.charges = append(o.charges, charge{operation, p.shown(), slices.Concat(b.verbs, p.chain[b.from:]), 0, p.top})
-	}
+	o.charges = append(o.charges, o.chargesOf(p, operation)...)
 }
 
-func (o *oracle) chargeOf(p place, operation string) charge {
-	return charge{operation, p.shown(), p.chain, p.barrier, p.top}
+// chargesOf returns the charges of a place: its chain, and the barriers beside it.
+func (o *oracle) chargesOf(p place, operation string) []charge {
+	out := []charge{{operation, p.shown(), p.chain, p.barrier, p.top}}
+	for _, b := range p.beside {
+		out = append(out, charge{operation, p.shown(), slices.Concat(b.verbs, p.chain[b.from:]), 0, p.top})
+	}
+	return out
 }
 
 func (o *oracle) text(v *value) string {
@@ -195,7 +197,7 @@ func (o *oracle) caused(w *schema.Written, p place) bool {
 		original, once := o.new.follow(c.Original())
 		before, onceBefore := o.old.follow(c.Cause())
 		after, onceAfter := o.new.follow(c.Cause())
-		if p.barrier >= 0 && !c.Constant() || c.OnCreate() != o.create || !once || !onceBefore || !onceAfter {
+		if p.barred() && !c.Constant() || c.OnCreate() != o.create || !once || !onceBefore || !onceAfter {
 			continue
 		}
 		if lacks, once := o.new.follow(c.Without()); len(c.Without()) > 0 && (!once || lacks != nil) {

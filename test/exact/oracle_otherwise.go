@@ -56,7 +56,7 @@ func (t transfer) lostOtherwise(m manager, p fieldpath.Path, once func(place)) {
 	there := t.in(as, p)
 	// Owners of a container are lost only together with the container.
 	fields, items := there.atom.Map, there.atom.List
-	if item || there.barrier >= 0 || fields != nil && fields.ElementRelationship != "atomic" || items != nil && items.ElementRelationship == "associative" {
+	if item || there.barred() || fields != nil && fields.ElementRelationship != "atomic" || items != nil && items.ElementRelationship == "associative" {
 		once(there.place)
 	}
 	barriers := there.node.BarredWithin(t.uncovered)

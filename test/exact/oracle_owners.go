@@ -135,7 +135,7 @@ func (t transfer) compare(m manager, once func(place), charge func(fieldpath.Pat
 // leave them out.
 func (t transfer) takes(m manager, p fieldpath.Path, once func(place)) {
 	if at := t.follow(p); at.changed(t.oracle) && !t.writesManifest(m, p) {
-		if at.barrier >= 0 {
+		if at.barred() {
 			once(at.place)
 		}
 		t.asIfGone(at.place, once)
@@ -157,10 +157,11 @@ func (t transfer) takes(m manager, p fieldpath.Path, once func(place)) {
 // chargeOnce charges a place once, for any number of managers. Different places with equal paths may have other verbs.
 func (o *oracle) chargeOnce(charged map[string]bool) func(place) {
 	return func(p place) {
-		c := o.chargeOf(p, owned)
-		if !charged[c.String()] {
-			charged[c.String()] = true
-			o.charges = append(o.charges, c)
+		for _, c := range o.chargesOf(p, owned) {
+			if !charged[c.String()] {
+				charged[c.String()] = true
+				o.charges = append(o.charges, c)
+			}
 		}
 	}
 }

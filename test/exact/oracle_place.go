@@ -39,6 +39,9 @@ type beside struct {
 	from  int
 }
 
+// barred reports whether any barrier holds for the place.
+func (p place) barred() bool { return p.barrier >= 0 || len(p.beside) > 0 }
+
 func (p place) shown() string {
 	if p.path == "" {
 		return "."

@@ -153,6 +153,6 @@ func (o *oracle) passes(p place) bool {
 		fallback = err == nil && declared.canonical() == p.new.canonical()
 	}
 	return o.stored.Free(Change{
-		Kind: o.kind.GroupVersionKind, Path: p.path, Create: o.create, Default: fallback, Barred: p.barrier >= 0, Old: text(p.old), New: text(p.new), Field: field,
+		Kind: o.kind.GroupVersionKind, Path: p.path, Create: o.create, Default: fallback, Barred: p.barred(), Old: text(p.old), New: text(p.new), Field: field,
 	})
 }
