@@ -100,7 +100,7 @@ func (w *World) Now(ctx context.Context, at admission.Endpoint, req *admissionv1
 	for i := range result.Requirements {
 		r := &result.Requirements[i]
 		if at == admission.Granular || r.Barred() {
-			d := demand(r.Path.String(), r.Candidates(), r.Barred())
+			d := demand(r.Path.String(), string(r.Operation), r.Candidates(), r.Barred())
 			d.Instead = r.Instead
 			out.Demands = append(out.Demands, d)
 		}
@@ -125,7 +125,7 @@ func (w *World) Before(ctx context.Context, at admission.Endpoint, req *admissio
 	for i := range result.Requirements {
 		r := &result.Requirements[i]
 		if at == admission.Granular || r.Barred() {
-			out.Demands = append(out.Demands, demand(r.Path.String(), r.Candidates(), r.Barred()))
+			out.Demands = append(out.Demands, demand(r.Path.String(), string(r.Operation), r.Candidates(), r.Barred()))
 		}
 	}
 	if d := result.Denial; d != nil && (d.GenericOnly || len(result.Requirements) == 0) {
@@ -134,8 +134,8 @@ func (w *World) Before(ctx context.Context, at admission.Endpoint, req *admissio
 	return out
 }
 
-func demand[V fmt.Stringer](path string, candidates []V, barred bool) Demand {
-	d := Demand{Path: path}
+func demand[V fmt.Stringer](path, operation string, candidates []V, barred bool) Demand {
+	d := Demand{Path: path, Owners: operation == string(fieldperm.Ownership)}
 	for _, v := range candidates {
 		d.AnyOf = append(d.AnyOf, v.String())
 	}
@@ -197,7 +197,7 @@ func (w *World) objectsNow(ctx context.Context, gvk runtimeschema.GroupVersionKi
 	requirements, err := fieldperm.Diff(ctx, old, new, kind, set)
 	for i := range requirements {
 		r := &requirements[i]
-		d := demand(r.Path.String(), r.Candidates(), r.Barred())
+		d := demand(r.Path.String(), string(r.Operation), r.Candidates(), r.Barred())
 		d.Instead = r.Instead
 		out.Demands = append(out.Demands, d)
 	}
@@ -221,7 +221,7 @@ func (w *World) objectsBefore(ctx context.Context, gvk runtimeschema.GroupVersio
 	requirements, err := beforefieldperm.Diff(ctx, old, new, kind, set)
 	for i := range requirements {
 		r := &requirements[i]
-		out.Demands = append(out.Demands, demand(r.Path.String(), r.Candidates(), r.Barred()))
+		out.Demands = append(out.Demands, demand(r.Path.String(), string(r.Operation), r.Candidates(), r.Barred()))
 	}
 	out.Err = err
 	return out
