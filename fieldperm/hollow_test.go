@@ -19,11 +19,11 @@ func chargesAt(t *testing.T, k *schema.Kind, old, new, path string) bool {
 }
 
 // D8: an apply converts the object to each version that has an entry. The conversion may drop an empty container, and with it the unowned
-// parts.
+// parts. So the whole object is charged.
 func TestD8_EmptyAppliedContainersAndAnEntryOfAnotherVersion(t *testing.T) {
 	spec := structOf("spec", `"color":{"type":"string"},"box":{"type":"object","properties":{"a":{"type":"string"},"b":{"type":"string"}}}`)
 	permissions := permission(".spec.color", "color", "") + "," + permission(".spec.box.b", "b", "")
-	const a, b = `.spec.box.a`, `.spec.box.b`
+	const whole = "."
 	of := func(color, box string, owners ...string) string {
 		return object("v1", fmt.Sprintf(`"spec":{"color":%q,"box":{%s}}`, color, box), owners...)
 	}
@@ -40,25 +40,20 @@ func TestD8_EmptyAppliedContainersAndAnEntryOfAnotherVersion(t *testing.T) {
 	}{
 		"another version comes":                       {of("c", both, argo(""), creator), of("d", both, argo(""), bare, painter), true},
 		"it is there before":                          {of("c", both, argo(""), bare, painter), of("d", both, argo(""), bare, entry("v1", "another", `"f:color":{}`)), false},
-		"the version of the applier comes":            {of("c", both, argo(""), painter), of("d", both, argo(""), creator), false},
 		"it is applied with something in it":          {of("c", both, argo(`"f:b":{}`), creator), of("d", both, argo(`"f:b":{}`), bare, painter), false},
 		"another owns something in it":                {of("c", both, argo(""), creator, entry("v2", "x", `"f:box":{"f:b":{}}`)), of("d", both, argo(""), bare, painter, entry("v2", "x", `"f:box":{"f:b":{}}`)), false},
 		"the field of another owner in it is removed": {of("c", both, argo(""), painter, entry("v1", "x", `"f:box":{"f:b":{}}`)), of("c", `"a":"x"`, argo(""), painter), true},
 		"nobody applies":                              {of("c", both, entry("v2", "x", `"f:box":{}`), creator), of("d", both, entry("v2", "x", `"f:box":{}`), bare, painter), false},
-		"all of it has owners, but for the rest":      {of("c", `"b":"y"`, argo(""), creator), of("d", `"b":"y"`, argo(""), bare, painter), false},
+		"all of it has owners, but for the rest":      {of("c", `"b":"y"`, argo(""), creator), of("d", `"b":"y"`, argo(""), bare, painter), true},
 	} {
 		k := safesOf(t, lossless+said(permissions, permissions), spec, spec)("v1")
-		if got := chargesAt(t, k, c.old, c.new, a); got != c.charged {
-			t.Errorf("%s: %s is charged: %t, want %t", name, a, got, c.charged)
+		if got := chargesAt(t, k, c.old, c.new, whole); got != c.charged {
+			t.Errorf("%s: %s is charged: %t, want %t", name, whole, got, c.charged)
 		}
 		byNames := safesOf(t, byName+said(permissions, permissions), spec, spec)("v1")
-		if chargesAt(t, byNames, c.old, c.new, a) {
-			t.Errorf("%s: %s is charged, though nothing is converted", name, a)
+		if chargesAt(t, byNames, c.old, c.new, whole) {
+			t.Errorf("%s: %s is charged, though nothing is converted", name, whole)
 		}
-	}
-	k := safesOf(t, lossless+said(permissions, permissions), spec, spec)("v1")
-	if !chargesAt(t, k, of("c", both, argo(""), creator), of("d", both, argo(""), bare, painter), b) {
-		t.Errorf("%s is not charged", b)
 	}
 }
 

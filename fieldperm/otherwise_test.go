@@ -99,7 +99,7 @@ func TestD8_OwnersOfAFieldThatAnotherVersionRenames(t *testing.T) {
 		"given, without a barrier":                      {plainSays, "v1", safe("v1", "c", colored), safe("v1", "c", given(`"f:hidden":{}`)), []string{"granular:*"}},
 		"the changed field, in an entry of the other":   {plainSays, "v1", safe("v1", "c", safeEntry("v2", "argo", "")), safe("v1", "d", colored), []string{""}},
 		"given in an unknown version":                   {bothSay, "v1", safe("v1", "c", safeEntry("v0", "argo", color)), safe("v1", "c", safeEntry("v0", "argo", color+`,"f:x":{}`)), []string{secret, "granular:*"}},
-		"lost in an unknown version":                    {bothSay, "v1", safe("v1", "c", safeEntry("v0", "argo", `"f:x":{}`)), safe("v1", "d"), nil},
+		"lost in an unknown version":                    {bothSay, "v1", safe("v1", "c", safeEntry("v0", "argo", `"f:x":{}`)), safe("v1", "d"), []string{""}},
 	} {
 		t.Run(name, func(t *testing.T) {
 			k := safes(t, c.annotations)(c.version)
@@ -147,8 +147,7 @@ func TestD8_EntriesOfALossyVersionAreChargedAsTheObject(t *testing.T) {
 	}
 	expect(of("1", entry(`{"f:spec":{"f:maxReplicas":{}}}`)), of("2", entry(strings.Replace(metrics, "}}}}", `}}},"f:spec":{"f:maxReplicas":{}}}`, 1))), true)
 	expect(of("1", entry(metrics)), of("1"), true)
-	// The API server removes the owner where the field changes. That field cannot be determined.
-	expect(of("1", entry(metrics)), of("2"), false)
+	expect(of("1", entry(metrics)), of("2"), true)
 }
 
 // D8: a barrier of a set that holds only for owners does not apply to a change of a value.
@@ -221,7 +220,7 @@ func TestD8_AnItemWithoutAnOwnerOfItsKeysIsNotHeld(t *testing.T) {
 	)
 	creator := func(in string) string { return owner("creator", "Update", fields(in)) }
 	argo := owner("argo", "Apply", fields(`".":{},"f:name":{},"f:image":{}`))
-	expectDiff(t, k, none, owned(spec("i"), creator(whole)), owned(spec("i"), creator(noKey)), root, item, key, guard)
+	expectDiff(t, k, none, owned(spec("i"), creator(whole)), owned(spec("i"), creator(noKey)), root)
 	expectDiff(t, k, none, owned(spec("i"), creator(whole)), owned(spec("j"), creator(whole), argo), image)
 	expectDiff(t, k, none, owned(spec("i"), creator(noKey)), owned(spec("j"), creator(noKey), argo), image, item, key, guard)
 	shell := owner("argo", "Apply", fields(`".":{},"f:name":{}`))

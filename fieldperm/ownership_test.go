@@ -53,15 +53,15 @@ func TestD8_Ownership(t *testing.T) {
 		{"the own entry of a map is charged when it goes", owned(`,"labels":{"a/x":"1","b/y":"2"}|`, owner("me", "Apply", `{"f:metadata":{"f:labels":{".":{},"f:b/y":{}}}}`)), owned(labels, owner("me", "Apply", `{}`)), []string{`removed .metadata.labels["b/y"]: * metadata labels label label(b)`, "ownership .metadata.labels: * metadata labels"}},
 		{"the own entry taken away from under its fields", owned(labels, owner("a", "Apply", fLabel)), owned(labels, owner("a", "Apply", `{"f:metadata":{"f:labels":{"f:a/x":{}}}}`)), []string{"ownership .metadata.labels: * metadata labels"}},
 		{"the keys of an item are free, its other fields are not", owned(items, owner("a", "Update", fItem)), owned(items, owner("a", "Update", fItem), owner("me", "Apply", fItem)), []string{`ownership .spec.containers[name="c"].image: * specification container container(c) image image(c)`}},
-		{"the key of an item taken away from under its fields", owned(items, owner("a", "Apply", fItem)), owned(items, owner("a", "Apply", fNoKey)), []string{wholeGadget, `ownership .spec.containers[name="c"].name: * specification container container(c)`, `ownership .spec.containers[name="c"]: * specification container container(c)`}},
-		{"the key of an item given to the owner of its fields", owned(items, owner("a", "Apply", fNoKey)), owned(items, owner("a", "Apply", fItem)), []string{`ownership .spec.containers[name="c"].name: * specification container container(c)`, `ownership .spec.containers[name="c"]: * specification container container(c)`}},
+		{"the key of an item taken away from under its fields", owned(items, owner("a", "Apply", fItem)), owned(items, owner("a", "Apply", fNoKey)), []string{wholeGadget}},
+		{"the key of an item given to the owner of its fields", owned(items, owner("a", "Apply", fNoKey)), owned(items, owner("a", "Apply", fItem)), []string{`ownership .spec.containers[name="c"].name: * specification container container(c)`, `ownership .spec.containers[name="c"]: * specification container container(c)`, `ownership .spec.containers[name="c"].image: * specification container container(c) image image(c)`}},
 		{"co-owning a label of another", owned(labels, owner("a", "Update", fLabel)), owned(labels, owner("a", "Update", fLabel), owner("me", "Apply", `{"f:metadata":{"f:labels":{"f:a/x":{}}}}`)), []string{`ownership .metadata.labels["a/x"]: * metadata labels label label(a)`}},
 		{"a member of a set", owned(`,"finalizers":["a/x"]|`), owned(`,"finalizers":["a/x"]|`, owner("me", "Update", `{"f:metadata":{"f:finalizers":{"v:\"a/x\"":{}}}}`)), []string{`ownership .metadata.finalizers[="a/x"]: * metadata finalizers finalizer finalizer(a)`}},
 		{"an atomic list", owned(`|,"spec":{"args":["a"]}`), owned(`|,"spec":{"args":["a"]}`, owner("me", "Apply", `{"f:spec":{"f:args":{}}}`)), []string{"ownership .spec.args: * specification"}},
 		{"a barrier counts for ownership too", owned(`|,"spec":{"node":"n"}`), owned(`|,"spec":{"node":"n"}`, owner("me", "Apply", `{"f:spec":{"f:node":{}}}`)), []string{"ownership .spec.node: (*) (specification) node"}},
 		{"one's own time is free", owned(replicas2, owner("a", "Apply", fReplicas)), owned(replicas3, strings.Replace(owner("a", "Apply", fReplicas), "2026", "2027", 1)), []string{"modified .spec.replicas: * specification scale"}},
-		{"the times of two are not", owned(replicas2, owner("a", "Apply", fReplicas), owner("b", "Apply", fReplicas)), owned(replicas2, strings.Replace(owner("a", "Apply", fReplicas), "2026", "2027", 1), strings.Replace(owner("b", "Apply", fReplicas), "2026", "2027", 1)), []string{"ownership .metadata.managedFields: * metadata"}},
-		{"the times of two owners of a changed field are not", owned(replicas2, owner("a", "Apply", fReplicas), owner("b", "Apply", fReplicas)), owned(replicas3, strings.Replace(owner("a", "Apply", fReplicas), "2026", "2027", 1), strings.Replace(owner("b", "Apply", fReplicas), "2026", "2027", 1)), []string{"modified .spec.replicas: * specification scale", "ownership .metadata.managedFields: * metadata"}},
+		{"the times of two are not", owned(replicas2, owner("a", "Apply", fReplicas), owner("b", "Apply", fReplicas)), owned(replicas2, strings.Replace(owner("a", "Apply", fReplicas), "2026", "2027", 1), strings.Replace(owner("b", "Apply", fReplicas), "2026", "2027", 1)), []string{wholeGadget}},
+		{"the times of two owners of a changed field are not", owned(replicas2, owner("a", "Apply", fReplicas), owner("b", "Apply", fReplicas)), owned(replicas3, strings.Replace(owner("a", "Apply", fReplicas), "2026", "2027", 1), strings.Replace(owner("b", "Apply", fReplicas), "2026", "2027", 1)), []string{"modified .spec.replicas: * specification scale", wholeGadget}},
 		{"the order of entries is free", owned(replicas2, owner("a", "Apply", fReplicas), owner("b", "Apply", fReplicas)), owned(replicas2, owner("b", "Apply", fReplicas), owner("a", "Apply", fReplicas)), nil},
 		{"before-first-apply where there was nothing", owned(replicas2), owned(replicas3, owner("before-first-apply", "Update", `{"f:spec":{"f:replicas":{},"f:plain":{}}}`)), []string{"modified .spec.replicas: * specification scale"}},
 		{"before-first-apply where there was something", owned(replicas2, owner("a", "Apply", `{}`)), owned(replicas2, owner("a", "Apply", `{}`), owner("before-first-apply", "Update", fReplicas)), []string{"ownership .spec.replicas: * specification scale"}},
@@ -73,7 +73,7 @@ func TestD8_Ownership(t *testing.T) {
 		{"a path that leads nowhere", owned(replicas2), owned(replicas2, owner("a", "Update", `{"f:spec":{"f:gone":{}}}`)), []string{`ownership .spec["gone"]: * specification`}},
 		{"a path that leads nowhere in its own version, when something near it changed", owned(replicas2, owner("a", "Apply", `{"f:spec":{"f:gone":{}}}`)), owned(replicas3), []string{"modified .spec.replicas: * specification scale", `ownership .spec["gone"]: * specification`}},
 		{"a path of this version that leads nowhere, beside a change", owned(replicas2), owned(replicas3, owner("a", "Apply", `{"f:spec":{"f:gone":{}}}`)), []string{"modified .spec.replicas: * specification scale", `ownership .spec["gone"]: * specification`}},
-		{"another version's name for what changed", owned(replicas2, strings.Replace(owner("a", "Apply", `{"f:spec":{"f:count":{}}}`), "com/v1", "com/v0", 1)), owned(replicas3), []string{"modified .spec.replicas: * specification scale"}},
+		{"another version's name for what changed", owned(replicas2, strings.Replace(owner("a", "Apply", `{"f:spec":{"f:count":{}}}`), "com/v1", "com/v0", 1)), owned(replicas3), []string{"modified .spec.replicas: * specification scale", `ownership .spec["count"]: * specification`}},
 		{"another version's name at the root, when no value changed", owned(replicas2, strings.Replace(owner("a", "Apply", `{"f:message":{}}`), "com/v1", "com/v0", 1)), owned(replicas2), []string{`ownership ["message"]: *`}},
 		{"another version's name at the root, when something else changed", owned(replicas2, strings.Replace(owner("a", "Apply", `{"f:message":{}}`), "com/v1", "com/v0", 1)), owned(replicas3), []string{"modified .spec.replicas: * specification scale", `ownership ["message"]: *`}},
 		{"an entry of another group goes with every write through this one", owned(replicas2, strings.Replace(owner("a", "Apply", `{"f:message":{},"f:spec":{"f:plain":{}}}`), "example.com/v1", "v1", 1)), owned(replicas3), []string{"modified .spec.replicas: * specification scale"}},
@@ -101,7 +101,7 @@ func TestD8_ASetForOwnersHoldsForTimes(t *testing.T) {
 		set[verb] = schema.Extent{OwnersOnly: true}
 	}
 	for _, entries := range [][]string{{later(a), b}, {later(a), later(b)}} {
-		expectDiff(t, plain, set, owned(spec, a, b), owned(spec, entries...), "ownership .metadata.managedFields: (*) metadata")
+		expectDiff(t, plain, set, owned(spec, a, b), owned(spec, entries...), wholeGadget, "ownership .: metadata")
 	}
 }
 
@@ -122,29 +122,31 @@ func TestD8_UnownedFieldsNeedTheirVerbForANewOwner(t *testing.T) {
 	creator := owner("creator", "Update", containers(guard, web))
 	later := func(entry string) string { return strings.Replace(entry, "2026", "2027", 1) }
 	other := func(entry string) string { return strings.Replace(entry, "com/v1", "com/v0", 1) }
-	item := []string{`ownership .spec.containers[name="guard"]: * specification container container(guard)`, `ownership .spec.containers[name="guard"].name: * specification container container(guard)`}
+	const item = `ownership .spec.containers[name="guard"]: * specification container container(guard)`
+	const key = `ownership .spec.containers[name="guard"].name: * specification container container(guard)`
+	const owns = `ownership .spec.containers[name="web"].image: * specification container container(web) image image(web)` // F2: what argo owned before.
 	const changed = `modified .spec.containers[name="guard"].image: * specification container container(guard) image image(guard)`
 	const label = `added .metadata.labels["a/x"]: * metadata labels label label(a)`
 	for _, c := range []struct {
 		rule, old, new string
 		want           []string
 	}{
-		{"an item", owned(spec("g"), argo), owned(spec("g"), owner("argo", "Apply", containers(guard, web))), item},
-		{"an item, with a field that changes", owned(spec("g"), argo), owned(spec("h"), owner("argo", "Apply", containers(image, web))), append(item, changed)},
-		{"an item that another owns, with a field that changes", owned(spec("g"), creator, argo), owned(spec("h"), creator, owner("argo", "Apply", containers(image, web))), []string{changed}},
-		{"an item that another owns, with nothing in it", owned(spec("g"), creator, argo), owned(spec("g"), creator, owner("argo", "Apply", containers(guard, web))), item},
-		{"an item that another comes to own as well", owned(spec("g"), argo), owned(spec("h"), argo, owner("a", "Apply", containers(image)), owner("b", "Apply", containers(image))), append(item, changed, "ownership .spec.feature.enabled: (*) (specification) (feature) switch")},
-		{"an item that another owns in another version", owned(spec("g"), other(creator), argo), owned(spec("h"), other(creator), owner("argo", "Apply", containers(image, web))), append(item, changed)},
-		{"an item to an updater", owned(spec("g"), creator), owned(spec("h"), creator, owner("a", "Update", containers(image))), append(item, changed)},
-		{"the labels around one", owned(spec("g"), argo), owned(strings.Replace(spec("g"), `{"policy`, `{"a/x":"1","policy`, 1), owner("argo", "Apply", strings.TrimSuffix(containers(web), "}")+`,"f:metadata":{"f:labels":{"f:a/x":{}}}}`)), []string{label, `ownership .metadata.labels["policy/x"]: * metadata labels label label(policy)`}},
-		{"the labels around one, of which another has one", owned(spec("g"), argo, owner("b", "Update", `{"f:metadata":{"f:labels":{"f:policy/x":{}}}}`)), owned(strings.Replace(spec("g"), `{"policy`, `{"a/x":"1","policy`, 1), owner("argo", "Apply", strings.TrimSuffix(containers(web), "}")+`,"f:metadata":{"f:labels":{"f:a/x":{}}}}`), owner("b", "Update", `{"f:metadata":{"f:labels":{"f:policy/x":{}}}}`)), []string{label}},
-		{"a struct of which the manager has all", owned(spec("g"), argo), owned(spec("g"), owner("argo", "Apply", `{"f:spec":{"f:containers":{`+web+`},"f:feature":{"f:enabled":{}}}}`)), []string{"ownership .spec.feature.enabled: (*) (specification) (feature) switch"}},
-		{"an item that is left while an updater has it", owned(spec("g"), creator, owner("a", "Apply", containers(image))), owned(spec("h"), creator), []string{changed}},
-		{"an item that is left while an applier has it", owned(spec("g"), owner("a", "Apply", containers(guard)), owner("b", "Apply", containers(image))), owned(spec("h"), owner("a", "Apply", containers(guard))), append(item, changed)},
-		{"an item to the owner of a field in it", owned(spec("g"), creator, owner("a", "Apply", containers(held))), owned(spec("h"), creator, owner("a", "Apply", containers(all))), append(item, changed)},
-		{"an item from above an owned field in it", owned(spec("g"), creator, owner("a", "Apply", containers(all))), owned(spec("h"), creator, owner("a", "Apply", containers(held))), append(item, changed, wholeGadget)},
-		{"one time, where nothing changed", owned(spec("g"), argo), owned(spec("g"), later(argo)), []string{"ownership .metadata.managedFields: * metadata"}},
-		{"the time of another, where something changed", owned(spec("g"), argo), owned(spec("h"), later(argo), owner("me", "Update", containers(`"k:{\"name\":\"guard\"}":{"f:image":{}}`))), []string{changed, "ownership .metadata.managedFields: * metadata"}},
+		{"an item", owned(spec("g"), argo), owned(spec("g"), owner("argo", "Apply", containers(guard, web))), []string{item, key, owns}},
+		{"an item, with a field that changes", owned(spec("g"), argo), owned(spec("h"), owner("argo", "Apply", containers(image, web))), []string{item, changed, owns}},
+		{"an item that another owns, with a field that changes", owned(spec("g"), creator, argo), owned(spec("h"), creator, owner("argo", "Apply", containers(image, web))), []string{changed, owns}},
+		{"an item that another owns, with nothing in it", owned(spec("g"), creator, argo), owned(spec("g"), creator, owner("argo", "Apply", containers(guard, web))), []string{item, key, owns}},
+		{"an item that another comes to own as well", owned(spec("g"), argo), owned(spec("h"), argo, owner("a", "Apply", containers(image)), owner("b", "Apply", containers(image))), []string{item, changed, "ownership .spec.feature.enabled: (*) (specification) (feature) switch"}},
+		{"an item that another owns in another version", owned(spec("g"), other(creator), argo), owned(spec("h"), other(creator), owner("argo", "Apply", containers(image, web))), []string{item, changed, owns}},
+		{"an item to an updater", owned(spec("g"), creator), owned(spec("h"), creator, owner("a", "Update", containers(image))), []string{item, key, changed}},
+		{"the labels around one", owned(spec("g"), argo), owned(strings.Replace(spec("g"), `{"policy`, `{"a/x":"1","policy`, 1), owner("argo", "Apply", strings.TrimSuffix(containers(web), "}")+`,"f:metadata":{"f:labels":{"f:a/x":{}}}}`)), []string{label, `ownership .metadata.labels["policy/x"]: * metadata labels label label(policy)`, owns}},
+		{"the labels around one, of which another has one", owned(spec("g"), argo, owner("b", "Update", `{"f:metadata":{"f:labels":{"f:policy/x":{}}}}`)), owned(strings.Replace(spec("g"), `{"policy`, `{"a/x":"1","policy`, 1), owner("argo", "Apply", strings.TrimSuffix(containers(web), "}")+`,"f:metadata":{"f:labels":{"f:a/x":{}}}}`), owner("b", "Update", `{"f:metadata":{"f:labels":{"f:policy/x":{}}}}`)), []string{label, owns}},
+		{"a struct of which the manager has all", owned(spec("g"), argo), owned(spec("g"), owner("argo", "Apply", `{"f:spec":{"f:containers":{`+web+`},"f:feature":{"f:enabled":{}}}}`)), []string{"ownership .spec.feature.enabled: (*) (specification) (feature) switch", owns}},
+		{"an item that is left while an updater has it", owned(spec("g"), creator, owner("a", "Apply", containers(image))), owned(spec("h"), creator), []string{changed, item, key}},
+		{"an item that is left while an applier has it", owned(spec("g"), owner("a", "Apply", containers(guard)), owner("b", "Apply", containers(image))), owned(spec("h"), owner("a", "Apply", containers(guard))), []string{item, key, changed}},
+		{"an item to the owner of a field in it", owned(spec("g"), creator, owner("a", "Apply", containers(held))), owned(spec("h"), creator, owner("a", "Apply", containers(all))), []string{item, key, changed, `ownership .spec.containers[name="guard"].privileged: (*) (specification) (container) (container(guard)) privilege`}},
+		{"an item from above an owned field in it", owned(spec("g"), creator, owner("a", "Apply", containers(all))), owned(spec("h"), creator, owner("a", "Apply", containers(held))), []string{changed, wholeGadget}},
+		{"one time, where nothing changed", owned(spec("g"), argo), owned(spec("g"), later(argo)), []string{wholeGadget}},
+		{"the time of another, where something changed", owned(spec("g"), argo), owned(spec("h"), later(argo), owner("me", "Update", containers(`"k:{\"name\":\"guard\"}":{"f:image":{}}`))), []string{changed, wholeGadget}},
 		{"the version of another, where something changed", owned(spec("g"), other(argo)), owned(spec("h"), argo, owner("me", "Update", containers(`"k:{\"name\":\"guard\"}":{"f:image":{}}`))), []string{
 			changed, `ownership .spec.containers[name="guard"]: * specification container container(guard)`, "ownership .spec.feature.enabled: (*) (specification) (feature) switch", `ownership .spec.containers[name="web"]: * specification container container(web)`, `ownership .spec.containers[name="web"].name: * specification container container(web)`,
 			`ownership .spec.containers[name="web"].image: * specification container container(web) image image(web)`,
@@ -152,4 +154,19 @@ func TestD8_UnownedFieldsNeedTheirVerbForANewOwner(t *testing.T) {
 	} {
 		t.Run(c.rule, func(t *testing.T) { expectDiff(t, k, none, c.old, c.new, c.want...) })
 	}
+}
+
+// D8: who applies one more field in the name of a bot makes every later apply of the bot need its verb. So the verbs of what the bot owns
+// are needed as well (F2). An apply of the same fields with other values needs only theirs.
+func TestD8_WhoAppliesInTheNameOfAnotherHoldsItsVerbs(t *testing.T) {
+	k, none := compileGadget(t)
+	const image, both = `{"f:spec":{"f:replicas":{}}}`, `{"f:metadata":{"f:labels":{"f:team/y":{}}},"f:spec":{"f:replicas":{}}}`
+	creator := owner("creator", "Update", `{"f:metadata":{"f:labels":{".":{},"f:a/x":{}}},"f:spec":{}}`)
+	of := func(replicas, more, bot string) string {
+		return owned(`,"labels":{"a/x":"1"`+more+`}|,"spec":{"replicas":`+replicas+`}`, creator, owner("bot", "Apply", bot))
+	}
+	const label, replicas = `added .metadata.labels["team/y"]: * metadata labels label label(team)`, ".spec.replicas: * specification scale"
+	expectDiff(t, k, none, of("2", "", image), of("2", `,"team/y":"1"`, both), label, "ownership "+replicas)
+	expectDiff(t, k, none, of("2", "", image), of("3", "", image), "modified "+replicas)
+	expectDiff(t, k, none, of("2", "", image), of("3", `,"team/y":"1"`, both), label, "modified "+replicas)
 }

@@ -35,27 +35,40 @@ func TestD8_TheOwnerOfTheClientSideApplyAnnotationCountsAsApplier(t *testing.T) 
 	if got := write("web", other); len(got) != 1 {
 		t.Errorf("another: %q, want the label alone", got)
 	}
-	many := func(n int) (out []string) {
-		for i := range n {
-			out = append(out, owner(fmt.Sprintf("m%d", i), "Update", `{"f:metadata":{"f:generateName":{}}}`))
-		}
-		return out
+}
+
+// D8: a merge into ancient-changes is free. What becomes an applier's by it is charged if it is behind a barrier, because the first
+// server-side apply of kubectl deletes it. What an applier owned stays an applier's.
+func TestD8_AMergeMakesAnApplierOfOthers(t *testing.T) {
+	k, set := compileGadget(t, "granular:label(policy)")
+	const note, other, label = `"f:annotations":{"f:kubectl.kubernetes.io/last-applied-configuration":{}}`, `"f:generateName":{}`, `"f:labels":{"f:policy/x":{}}`
+	of := func(label string, owners ...string) string {
+		return owned(fmt.Sprintf(`,"annotations":{"kubectl.kubernetes.io/last-applied-configuration":"{}"},"labels":{"policy/x":"1","x.io/k":%q}|`, label), owners...)
 	}
-	merge := func(note string) []string {
-		policy := owner("policy", "Update", `{"f:metadata":{"f:labels":{"f:policy/x":{}}}}`)
-		bucket := owner("ancient-changes", "Update", fields(`"f:policy/x":{}`, note))
-		before := owner("ancient-changes", "Update", `{"f:metadata":{`+note+`}}`)
-		got, err := Diff(t.Context(), []byte(of("1", append(many(9), policy, before)...)), []byte(of("2", append(many(9), bucket, owner("me", "Update", `{"f:metadata":{"f:labels":{"f:x.io/k":{}}}}`))...)), k, none)
-		if err != nil {
-			t.Fatal(err)
-		}
-		return renderAll(got)
+	entry := func(manager string, fields ...string) string {
+		return owner(manager, "Update", `{"f:metadata":{`+strings.Join(fields, ",")+`}}`)
 	}
-	if got := merge(note); !slices.Contains(got, taken) {
-		t.Errorf("a merge with an owner of the annotation: %q, want %s", got, taken)
+	var many []string
+	for i := range 9 {
+		many = append(many, entry(fmt.Sprintf("m%d", i), other))
 	}
-	if got := merge(other); len(got) != 1 {
-		t.Errorf("a merge: %q, want the label alone", got)
+	me := entry("me", `"f:labels":{"f:x.io/k":{}}`)
+	const mine, barred = `modified .metadata.labels["x.io/k"]: * metadata labels label label(x.io)`, `ownership .metadata.labels["policy/x"]: (*) (metadata) (labels) (label) label(policy)`
+	for rule, c := range map[string]struct {
+		set      schema.VerbSet
+		old, new []string
+		want     []string
+	}{
+		"of another, into the bucket of an applier":                 {set, []string{entry("policy", label), entry("ancient-changes", note)}, []string{entry("ancient-changes", note, label)}, []string{mine, barred}},
+		"of another, into the bucket of an applier, no barrier":     {nil, []string{entry("policy", label), entry("ancient-changes", note)}, []string{entry("ancient-changes", note, label)}, []string{mine}},
+		"of another, into another bucket":                           {set, []string{entry("policy", label), entry("ancient-changes", other)}, []string{entry("ancient-changes", other, label)}, []string{mine}},
+		"of an applier, with others":                                {set, []string{entry("kubectl-client-side-apply", note, label), entry("ancient-changes", other)}, []string{entry("ancient-changes", note, other, label)}, []string{mine}},
+		"of an applier, into the bucket that has a guarded label":   {set, []string{entry("kubectl-client-side-apply", note), entry("ancient-changes", label)}, []string{entry("ancient-changes", note, label)}, []string{mine, barred}},
+		"of an applier, into the bucket that has an ordinary label": {nil, []string{entry("kubectl-client-side-apply", note), entry("ancient-changes", label)}, []string{entry("ancient-changes", note, label)}, []string{mine}},
+	} {
+		t.Run(rule, func(t *testing.T) {
+			expectDiff(t, k, c.set, of("1", append(c.old, many...)...), of("2", append(append(c.new, me), many...)...), c.want...)
+		})
 	}
 }
 
@@ -89,24 +102,6 @@ func TestD8_ANewOwnerOfTheClientSideApplyAnnotation(t *testing.T) {
 		barred := slices.ContainsFunc(got, func(r Requirement) bool { return r.Barred() })
 		if err != nil || barred != c.want {
 			t.Errorf("%s: %q, %v; want a barrier %t", name, renderAll(got), err, c.want)
-		}
-	}
-}
-
-// D8: a manager that will become an applier does not keep an item for other managers.
-func TestD8_AFutureApplierKeepsNoItem(t *testing.T) {
-	k, none := compileGadget(t)
-	of := func(image string, owners ...string) string {
-		return owned(`|,"spec":{"containers":[{"name":"web","image":"`+image+`"}]}`, owners...)
-	}
-	in := func(manager, operation, fields string) string {
-		return owner(manager, operation, `{"f:spec":{"f:containers":{"k:{\"name\":\"web\"}":{`+fields+`}}}}`)
-	}
-	const all, kept = `".":{},"f:image":{},"f:name":{}`, `".":{},"f:name":{}`
-	for keeper, free := range map[string]bool{"creator": true, "kubectl-client-side-apply": false} {
-		got, err := Diff(t.Context(), []byte(of("a", in("argo", "Apply", all), in(keeper, "Update", all))), []byte(of("b", in(keeper, "Update", kept), in("me", "Update", `"f:image":{}`))), k, none)
-		if err != nil || (len(got) == 1) != free {
-			t.Errorf("%s: %q, %v; want the image alone %t", keeper, renderAll(got), err, free)
 		}
 	}
 }

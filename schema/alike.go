@@ -75,15 +75,6 @@ func (k *Kind) Knows(apiVersion string) bool {
 	return known || apiVersion == k.GroupVersion().String()
 }
 
-// SameWithin reports whether a path of managedFields and everything below it has the same paths in another version.
-func (k *Kind) SameWithin(apiVersion string, p smdpath.Path) bool {
-	l := k.alike[apiVersion]
-	for i := 0; i < len(p) && l != nil && !l.whole; i++ {
-		l = l.next(p[i])
-	}
-	return l != nil && l.whole
-}
-
 // ConvertsByName reports whether conversion between the versions of the kind changes only the apiVersion, or there is no conversion. Any
 // other conversion may drop an empty struct, map or list.
 func (k *Kind) ConvertsByName() bool { return k.convertsByName }

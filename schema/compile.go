@@ -6,8 +6,10 @@ import (
 	"fmt"
 	"slices"
 	"strings"
+	"sync"
 
 	runtimeschema "k8s.io/apimachinery/pkg/runtime/schema"
+	"sigs.k8s.io/structured-merge-diff/v6/typed"
 
 	"github.com/fieldperm/fieldperm/verbs"
 )
@@ -276,5 +278,5 @@ func newKind(gvk runtimeschema.GroupVersionKind, inner *Node) *Kind {
 	root.permissions = []*Permission{{verb: verbs.All()}}
 	folds := false
 	each(&root, map[*Node]bool{}, func(n *Node) { folds = folds || n.Folds() })
-	return &Kind{GroupVersionKind: gvk, Root: &root, mayBar: root.MayBarWithin(), folds: folds}
+	return &Kind{GroupVersionKind: gvk, Root: &root, mayBar: root.MayBarWithin(), folds: folds, typed: sync.OnceValue(func() typed.ParseableType { return typeOf(&root) })}
 }

@@ -6,6 +6,7 @@ import (
 	"maps"
 
 	runtimeschema "k8s.io/apimachinery/pkg/runtime/schema"
+	"sigs.k8s.io/structured-merge-diff/v6/typed"
 
 	"github.com/fieldperm/fieldperm/schema/fieldpath"
 	"github.com/fieldperm/fieldperm/verbs"
@@ -63,6 +64,8 @@ type Kind struct {
 	alike map[string]*likeness
 	// convertsByName: see ConvertsByName. renames: see Renames.
 	convertsByName, renames bool
+	// typed: see Type.
+	typed func() typed.ParseableType
 	// trace is nil if the compile was not traced.
 	trace *Trace
 }

@@ -37,7 +37,7 @@ func owners() []hostile {
 		{name: "managers-reversed", n: 2_500, changes: none, make: func(n int) (string, string) {
 			return heldBy(listed(n, manager("00")), ""), heldBy(reversed(n, manager("00")), "")
 		}},
-		{name: "managers-touched", n: 2_500, changes: one, make: func(n int) (string, string) {
+		{name: "managers-touched", n: 2_500, denied: true, changes: whole, make: func(n int) (string, string) {
 			return heldBy(listed(n, manager("00")), ""), heldBy(listed(n, manager("01")), "")
 		}},
 		{name: "managers-of-one-name", n: 2_500, denied: true, changes: whole, make: func(n int) (string, string) {
@@ -91,7 +91,7 @@ func owners() []hostile {
 			return heldBy("", spec), heldBy(entry("me", "00", entries(`"f:new":{}`)), strings.Replace(spec, "{", `{"new":"1",`, 1))
 		}},
 		// The unowned fields are below a long name.
-		{name: "owner-below-a-long-name", n: 1_000, changes: func(n int) int { return n + 2 }, make: func(n int) (string, string) {
+		{name: "owner-below-a-long-name", n: 1_000, changes: func(int) int { return 2 }, make: func(n int) (string, string) {
 			name := strings.Repeat("x", 120*n)
 			spec := `"groups":{"` + name + `":{` + listed(n, value) + "}}"
 			return heldBy("", spec), heldBy(entry("me", "00", `{"f:spec":{"f:groups":{"f:`+name+`":{".":{},"f:new":{}}}}}`), strings.Replace(spec, `"key0"`, `"new":"1","key0"`, 1))
@@ -116,7 +116,7 @@ func owners() []hostile {
 			return heldBy(entry("me", "00", deep), spec), heldBy(entry("you", "00", deep), spec)
 		}},
 		// Each owner gains another owner's key, in a container of 400 bytes a key with a condition over all of it.
-		{name: "owners-under-a-condition", n: 500, denied: true, changes: each, make: func(n int) (string, string) {
+		{name: "owners-under-a-condition", n: 500, denied: true, changes: func(n int) int { return n + 3 }, make: func(n int) (string, string) {
 			sealed := func(next int) func(int) string {
 				return func(i int) string {
 					return entry(fmt.Sprintf("manager-%d", i), "00", fmt.Sprintf(`{"f:spec":{"f:sealed":{"f:key%d":{}}}}`, (i+next)%n))

@@ -53,11 +53,8 @@ func TestD8_AnUpdateOfTheKubectlApplyAnnotation(t *testing.T) {
 		expect(t, send(t, o.admin(t), http.MethodPatch, o.path(), merge, fields(t, `{"data":{"guard":"g"}}`), "fieldManager=hook"), 200)
 		for i := range 12 {
 			body := fields(t, fmt.Sprintf(`{"metadata":{"labels":{"x.io/k%d":"1"}}}`, i))
-			send(t, thief, http.MethodPatch, o.path(), merge, body, fmt.Sprintf("fieldManager=m%d", i))
-		}
-		expect(t, o.migrate(t, `{"data":{"a":"1"}}`), 200)
-		if !o.has(t, "data", "guard") {
-			t.Error("a holder of one label has had data removed")
+			// Plain kubectl and three controllers reach ten managers: the API server then merges the oldest, which is free (F3).
+			expect(t, send(t, thief, http.MethodPatch, o.path(), merge, body, fmt.Sprintf("fieldManager=m%d", i)), 200)
 		}
 	})
 	t.Run("the annotation, by the name of a manager that owns another field", func(t *testing.T) {

@@ -90,7 +90,7 @@ func TestD8_C2_OwnersByTheNameOfAnotherVersion(t *testing.T) {
 func TestD8_OwnersByTheNameOfAnotherVersionStayBesideAChange(t *testing.T) {
 	s := start(t)
 	vault := []string{"vaults"}
-	grant(t, s, "vault-painter", rule("names.example.com", vault, "get", "granular", "granular:example.com/color"))
+	grant(t, s, "vault-painter", rule("names.example.com", vault, "get", "granular", "granular:example.com/color", "granular:annotation(k)"))
 	grant(t, s, "vault-owner", rule("names.example.com", vault, "get", "granular", "granular:*"))
 	serveVaults(t, s, "")
 	o := &thing{s, "names.example.com/v1", "vaults", "Vault", "kept-beside"}

@@ -41,7 +41,7 @@ func TestD8_C2_AScaleThatStaysChangesOwners(t *testing.T) {
 		name, more string
 		verbs      []string
 	}{
-		{"without-barrier", "", []string{"get", "granular", "granular:example.com/mode"}},
+		{"without-barrier", "", []string{"get", "granular", "granular:example.com/mode", "granular:label(team)"}},
 		{"behind-a-barrier", `,"excluded":true`, []string{"get", "update", "patch"}},
 	} {
 		t.Run(c.name, func(t *testing.T) {
@@ -62,11 +62,13 @@ func TestD8_C2_AScaleThatStaysChangesOwners(t *testing.T) {
 			}
 			inForce(t, "the mode may be changed", try(`"mode":"b"`), 200)
 			refusedFor(t, inForce(t, "the replicas may not be changed", try(`"replicas":4`), 403), "granular:example.com/size")
-			victim := func(t *testing.T) *corpus.Answer { return o.apply(t, o.admin(t), "argocd", `{"spec":{"color":"d"}}`) }
+			victim := func(t *testing.T) *corpus.Answer {
+				return o.apply(t, o.admin(t), "argocd", `{"metadata":{"labels":{"team":"t"}}}`)
+			}
 			expect(t, victim(t), 200)
 			steal := &theft{
 				first: func(t *testing.T, as *corpus.Wire) *corpus.Answer {
-					return o.apply(t, as, "argocd", `{"spec":{"color":"d","scaling":{"mode":"b"}}}`)
+					return o.apply(t, as, "argocd", `{"metadata":{"labels":{"team":"t"}},"spec":{"scaling":{"mode":"b"}}}`)
 				},
 				steps: []request{o.scaleTo("3"), o.scaleTo("3")},
 				needs: "granular:example.com/size", holder: holder, victim: victim,
@@ -130,7 +132,7 @@ func TestD8_C2_AnEntryWithoutTimeIsLostToAScale(t *testing.T) {
 		}
 	}
 	t.Run("BesideTheGeneration", func(t *testing.T) {
-		grant(t, s, "imager", rule(group, both, "get", "granular", "granular:label(team.example.com)", "granular:image(a)", "granular:scale"))
+		grant(t, s, "imager", rule(group, both, "get", "granular", "granular:label(team.example.com)", "granular:annotation(k)", "granular:image(a)", "granular:scale"))
 		grant(t, s, "deployment-owner", rule(group, both, "get", "granular", "granular:*"))
 		o := &thing{s, "apps/v1", "deployments", "Deployment", "aged-beside-generation"}
 		steal(t, o, "granular:*", "deployment-owner", func(object map[string]any) {
@@ -165,7 +167,7 @@ func TestD8_TheGenerationExplainsNoTime(t *testing.T) {
 	}{
 		"before-1970": {"1960-01-01T00:00:00Z", "granular:*"},
 		"gone":        {nil, "granular:*"},
-		"later":       {"2099-01-01T00:00:00Z", "granular:metadata"},
+		"later":       {"2099-01-01T00:00:00Z", "granular:*"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			o := &thing{s, "apps/v1", "deployments", "Deployment", "time-" + name}

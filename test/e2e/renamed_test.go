@@ -249,35 +249,15 @@ func TestC3_AConversionThatLosesAField(t *testing.T) {
 	}
 }
 
-// TestD8_AnApplyUnderEitherName: a user applies the replicas under the names of both versions, whatever the other managers wrote in its
-// version. fieldperm does not know which field of one version is which of another. So a manager that applies in another version than the
-// owners of the fields around needs their verbs too. An owner loses what a user changes in another version.
-func TestD8_AnApplyUnderEitherName(t *testing.T) {
+// TestD8_AFieldThatAnotherVersionRenames: an owner loses what a user changes under the name of another version. fieldperm does not know which field
+// of one version is which of another. So the whole object is charged.
+func TestD8_AFieldThatAnotherVersionRenames(t *testing.T) {
 	s := start(t)
 	farmUsers(t, s)
 	f := newFarm(t, s, farms(farmNames.serve(t), "true", betaVerbs))
 	scaler := wire(t, s, "farm-scaler")
-	inForce(t, "the verbs of v1beta1", func() *corpus.Answer {
-		return send(t, scaler, http.MethodPatch, f.v1beta1.path(), merge, fields(t, `{"spec":{"size":2}}`), "dryRun=All")
+	inForce(t, "the verbs of v1", func() *corpus.Answer {
+		return send(t, scaler, http.MethodPatch, f.v1.path(), merge, fields(t, `{"spec":{"replicas":2}}`), "dryRun=All")
 	}, 200)
-	const v1Names, betaNames = `{"spec":{"replicas":1,"image":"a","locked":true}}`, `{"spec":{"size":1,"picture":"a","sealed":true}}`
-	for _, c := range []struct {
-		version, other          *thing
-		whole, replicas, others string
-	}{
-		{f.v1, f.v1beta1, v1Names, "replicas", "size"},
-		{f.v1beta1, f.v1, betaNames, "size", "replicas"},
-	} {
-		o := *c.version
-		o.name = "applied-with-" + c.replicas
-		elsewhere := o.in(c.other.apiVersion)
-		replicas := func(name string, n int) string { return fmt.Sprintf(`{"spec":{%q:%d}}`, name, n) }
-		expect(t, o.apply(t, o.admin(t), "flux", c.whole), 201)
-		expect(t, o.apply(t, scaler, "scaler", replicas(c.replicas, 2)), 200)
-		refusedFor(t, elsewhere.apply(t, scaler, "another", replicas(c.others, 3)), "(its field managers)")
-		expect(t, elsewhere.patch(t, scaler, replicas(c.others, 4)), 200)
-		if owned := entryOf(o.read(t), "scaler"); owned != nil {
-			t.Errorf("%s: the manager still owns %v", o.name, owned)
-		}
-	}
+	refusedFor(t, send(t, scaler, http.MethodPatch, f.v1beta1.path(), merge, fields(t, `{"spec":{"size":2}}`)), "the object as a whole")
 }

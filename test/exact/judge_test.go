@@ -147,8 +147,14 @@ func (j judges) judge(p *pair) (v verdict) {
 		}
 	default:
 		v.oracle = "[" + strings.Join(charges, "\n   ") + "]"
-		if v.wrong == "" && (v.fast.failed || !slices.Equal(charges, v.fast.sorted())) {
+		if v.wrong == "" && (v.fast.failed || !slices.Equal(ofValues(charges), ofValues(v.fast.sorted()))) {
 			v.wrong = "the oracle differs"
+		}
+		if missed := v.fast.missed(charges); v.wrong == "" && missed != "" {
+			v.wrong = fmt.Sprintf("D8: %q is not charged", missed)
+		}
+		if v.wrong == "" && slices.ContainsFunc(v.fast.charges, isOfOwners) && !p.kind.IsScale() && p.owners(p.old) == p.owners(p.new) {
+			v.wrong = "D8: owners are charged, and none change"
 		}
 	}
 	if v.wrong == "" {
@@ -162,6 +168,47 @@ func (j judges) judge(p *pair) (v verdict) {
 		v.wrong = fmt.Sprintf("read again, the answer is %q", shown(v.fast.requirements))
 	}
 	return v
+}
+
+func isOfOwners(charge string) bool {
+	operation, _ := split(charge)
+	return operation == owned
+}
+
+// ofValues returns the charges for changes of values. Where a value changes, the place may be charged to owners as well.
+func ofValues(charges []string) []string {
+	return slices.DeleteFunc(slices.Clone(charges), isOfOwners)
+}
+
+// missed returns a charge of the oracle for owners that a user may miss who meets all charges, "" if there is none. The oracle says for which
+// owners a verb is asked at least. What the next apply of a manager changes, Diff asks structured-merge-diff.
+func (a answer) missed(charges []string) string {
+	i := slices.IndexFunc(charges, func(want string) bool {
+		return isOfOwners(want) && !slices.ContainsFunc(a.charges, func(got string) bool {
+			return !slices.ContainsFunc(coveredBy(got), func(verb string) bool { return !slices.Contains(coveredBy(want), verb) })
+		})
+	})
+	if i < 0 {
+		return ""
+	}
+	return charges[i]
+}
+
+// coveredBy returns the verbs any one of which meets a charge. They do not contain the generic verb: it meets a charge without a barrier.
+func coveredBy(charge string) []string {
+	_, verbs, _ := strings.Cut(charge[strings.LastIndex(charge, ": "):], ":")
+	if _, behind, barred := strings.Cut(verbs, " | "); barred {
+		return slices.DeleteFunc(strings.Fields(behind), func(verb string) bool { return behind == "no verb" })
+	}
+	return append(strings.Fields(verbs), "generic")
+}
+
+// owners returns the managedFields of an object as a text.
+func (s *subject) owners(v *value) string {
+	if fields := v.get("metadata").get("managedFields"); fields != nil {
+		return fields.canonical()
+	}
+	return ""
 }
 
 // disorder checks the order of the charges: changes of owners come after all changes of values (D8), and charges for fields that a version

@@ -21,8 +21,8 @@ func (t transfer) lossIsFree(m manager, p fieldpath.Path) bool {
 	case e.changed(t.oracle), e.byServer():
 		return true
 	case e.missing && e.above:
-		// The path may be the name of the changed field in an unknown version.
-		return !t.ofVersion(t.was.one(m)) && (t.stored != nil || !t.kind.Knows(t.was.one(m).version))
+		// The path may be the name of the changed field in the version of the entry.
+		return t.stored != nil && !t.ofVersion(t.was.one(m))
 	case e.container || e.keyField:
 		item := e.shell(p)
 		left := slices.ContainsFunc(pathsOf(t.was.of(m).Difference(t.is.of(m))), func(lost fieldpath.Path) bool {
@@ -57,9 +57,9 @@ func (t transfer) gainIsFree(m manager, p fieldpath.Path, gained *fieldpath.Set)
 	return m.name == "before-first-apply" && len(t.was) == 0
 }
 
-// isBucket reports whether the server merges old entries into a manager, and no client will make it a manager that applies.
+// isBucket reports whether the server merges old entries into a manager.
 func (t transfer) isBucket(m manager) bool {
-	return m.name == "ancient-changes" && m.operation == "Update" && t.mayMerge() && !slices.ContainsFunc(t.is, func(e ownerEntry) bool { return e.operation == "Update" && t.is.owns(e.name) })
+	return m.name == "ancient-changes" && m.operation == "Update" && t.mayMerge()
 }
 
 // vanishedHad reports whether a manager that the server may have merged had a path.

@@ -31,22 +31,15 @@ func (t transfer) split(in ownerList, m manager) (here, otherwise *fieldpath.Set
 	return here, all.Difference(here)
 }
 
-// lostOtherwise charges a path that another version names: everything if nothing changed near it, and otherwise the barriers that the path
+// lostOtherwise charges a path that another version names: everything if nothing changed at it, and otherwise the barriers that the path
 // may concern.
 func (t transfer) lostOtherwise(m manager, p fieldpath.Path, once func(place)) {
-	at := t.follow(p)
+	as := t.others[t.was.one(m).version]
 	switch {
 	case t.merged(m, p):
 		return
-	case at.changed(t.oracle), at.container && t.changedAt(at.place):
-	case at.above && t.differsUnlike(at.near, p[:at.length], t.was.one(m).version):
-	default:
+	case as == nil || !t.follow(p).changed(t.oracle):
 		t.everything(once)
-		return
-	}
-	as := t.others[t.was.one(m).version]
-	if as == nil {
-		t.guardedAnywhere(once)
 		return
 	}
 	item := isKey(p)
@@ -63,20 +56,6 @@ func (t transfer) lostOtherwise(m manager, p fieldpath.Path, once func(place)) {
 	for _, v := range append(barriers, as.kind.HiddenBarriers(t.uncovered)...) {
 		once(place{chain: []verbs.Verb{v}})
 	}
-}
-
-// differsUnlike reports whether there is a difference in a place that another version does not have at the same path.
-func (t transfer) differsUnlike(p place, at fieldpath.Path, version string) bool {
-	switch {
-	case !t.changedAt(p) || t.kind.SameWithin(version, at):
-		return false
-	case p.atom.Map == nil || !p.old.is(object) || !p.new.is(object) || p.old.repeats() || p.new.repeats():
-		return true
-	}
-	return slices.ContainsFunc(append(p.old.names(), p.new.names()...), func(name string) bool {
-		was, is := p.old.get(name), p.new.get(name)
-		return t.differsUnlike(t.member(p, name, was, is), append(slices.Clone(at), fieldpath.PathElement{FieldName: &name}), version)
-	})
 }
 
 // everything charges the object and the guarded places in it.
@@ -109,6 +88,9 @@ func (t transfer) folded(as *subject, owns *fieldpath.Set) *fieldpath.Set {
 	for _, p := range pathsOf(owns) {
 		for n := 1; n < len(p); n++ {
 			at := t.in(as, p[:n])
+			if at.atom.Map != nil && at.atom.List != nil {
+				continue // structured-merge-diff leaves the parts of fields that no schema knows.
+			}
 			if p[n].FieldName != nil && (at.atom.Map == nil || at.atom.Map.ElementRelationship != "atomic") || p[n].FieldName == nil && (at.atom.List == nil || at.atom.List.ElementRelationship == "associative") {
 				continue
 			}

@@ -62,7 +62,7 @@ func (o *oracle) ownership(root place) {
 		}
 	}
 	for _, m := range is.managers() {
-		if t.comesToApply(m) {
+		if t.comesToApply(m) && !t.isBucket(m) {
 			here, otherwise := t.split(is, m)
 			if !otherwise.Empty() {
 				t.everything(once)
@@ -123,7 +123,7 @@ func (t transfer) compare(m manager, once func(place), charge func(fieldpath.Pat
 			charge(p)
 		}
 	}
-	if !t.applies(m) {
+	if !t.applies(m) || t.isBucket(m) {
 		return
 	}
 	for _, p := range pathsOf(gained) {

@@ -18,9 +18,6 @@ type end struct {
 	keyField bool
 	// missing says that there is no value on either side. above then says whether the nearest existing place above it changed.
 	missing, above bool
-	// near is the nearest existing place above a missing one, and length is the number of path elements that lead to it.
-	near   place
-	length int
 }
 
 // byServer reports whether only the API server writes the place of a path.
@@ -34,11 +31,11 @@ func (e end) changed(o *oracle) bool {
 
 func (t transfer) follow(path fieldpath.Path) end {
 	p := t.root
-	near, length := p, 0
+	near := p
 	keyField := false
 	for i, e := range path {
 		if p.old != nil || p.new != nil {
-			near, length = p, i
+			near = p
 		}
 		keyField = false
 		switch {
@@ -52,11 +49,11 @@ func (t transfer) follow(path fieldpath.Path) end {
 		case e.Index != nil && p.atom.List != nil && p.atom.List.ElementRelationship != "associative":
 			p = t.at(p, *e.Index, itemAt(p.old, *e.Index), itemAt(p.new, *e.Index))
 		default:
-			return end{place: p, missing: true, above: near.path != "" && t.changedAt(near), near: near, length: length}
+			return end{place: p, missing: true, above: near.path != "" && t.changedAt(near)}
 		}
 	}
 	if p.old == nil && p.new == nil {
-		return end{place: p, keyField: keyField, missing: true, above: near.path != "" && t.changedAt(near), near: near, length: length}
+		return end{place: p, keyField: keyField, missing: true, above: near.path != "" && t.changedAt(near)}
 	}
 	return end{place: p, container: container(p), keyField: keyField}
 }

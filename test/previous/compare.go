@@ -18,6 +18,8 @@ type Demand struct {
 	Path string
 	// AnyOf are the verbs from general to specific, with Generic last if the generic permission is enough. If it is empty, nothing is.
 	AnyOf []string
+	// Owners: the change is one of owners.
+	Owners bool
 	// Instead is the cure that a message gives, "" for none.
 	Instead string
 }

@@ -100,7 +100,7 @@ func (w *World) Now(ctx context.Context, at admission.Endpoint, req *admissionv1
 	for i := range result.Requirements {
 		r := &result.Requirements[i]
 		if at == admission.Granular || r.Barred() {
-			out.Demands = append(out.Demands, demand(r.Path.String(), r.Candidates(), r.Barred(), r.Instead))
+			out.Demands = append(out.Demands, demand(r.Path.String(), string(r.Operation), r.Candidates(), r.Barred(), r.Instead))
 		}
 	}
 	if d := result.Denial; d != nil && (d.GenericOnly || len(result.Requirements) == 0) {
@@ -123,7 +123,7 @@ func (w *World) Before(ctx context.Context, at admission.Endpoint, req *admissio
 	for i := range result.Requirements {
 		r := &result.Requirements[i]
 		if at == admission.Granular || r.Barred() {
-			out.Demands = append(out.Demands, demand(r.Path.String(), r.Candidates(), r.Barred(), r.Instead))
+			out.Demands = append(out.Demands, demand(r.Path.String(), string(r.Operation), r.Candidates(), r.Barred(), r.Instead))
 		}
 	}
 	if d := result.Denial; d != nil && (d.GenericOnly || len(result.Requirements) == 0) {
@@ -132,8 +132,8 @@ func (w *World) Before(ctx context.Context, at admission.Endpoint, req *admissio
 	return out
 }
 
-func demand[V fmt.Stringer](path string, candidates []V, barred bool, instead string) Demand {
-	d := Demand{Path: path, Instead: instead}
+func demand[V fmt.Stringer](path, operation string, candidates []V, barred bool, instead string) Demand {
+	d := Demand{Path: path, Owners: operation == string(fieldperm.Ownership), Instead: instead}
 	for _, v := range candidates {
 		d.AnyOf = append(d.AnyOf, v.String())
 	}
@@ -195,7 +195,7 @@ func (w *World) objectsNow(ctx context.Context, gvk runtimeschema.GroupVersionKi
 	requirements, err := fieldperm.Diff(ctx, old, new, kind, set)
 	for i := range requirements {
 		r := &requirements[i]
-		out.Demands = append(out.Demands, demand(r.Path.String(), r.Candidates(), r.Barred(), r.Instead))
+		out.Demands = append(out.Demands, demand(r.Path.String(), string(r.Operation), r.Candidates(), r.Barred(), r.Instead))
 	}
 	out.Err = err
 	return out
@@ -217,7 +217,7 @@ func (w *World) objectsBefore(ctx context.Context, gvk runtimeschema.GroupVersio
 	requirements, err := beforefieldperm.Diff(ctx, old, new, kind, set)
 	for i := range requirements {
 		r := &requirements[i]
-		out.Demands = append(out.Demands, demand(r.Path.String(), r.Candidates(), r.Barred(), r.Instead))
+		out.Demands = append(out.Demands, demand(r.Path.String(), string(r.Operation), r.Candidates(), r.Barred(), r.Instead))
 	}
 	out.Err = err
 	return out

@@ -10,29 +10,6 @@ import (
 	"github.com/fieldperm/fieldperm/schema"
 )
 
-// Keyed reports whether keys tell the items of a list apart.
-func (d *Differ) Keyed(s Scope, list rawjson.Value) bool {
-	g := d.group(s.Node.List().Keys(), list, rawjson.Value{})
-	return g.add(list, true) && len(g.groups) == len(g.items)
-}
-
-// Element returns the path element that managedFields use for an item.
-func (d *Differ) Element(s Scope, item rawjson.Value) smdpath.PathElement {
-	keys := s.Node.List().Keys()
-	if len(keys) == 0 {
-		v := smdvalue.NewValueInterface(rawjson.Native(item, nil))
-		return smdpath.PathElement{Value: &v}
-	}
-	fields := make(smdvalue.FieldList, 0, len(keys))
-	for i := range keys {
-		if v, _ := d.keyValue(&keys[i], item); !v.IsAbsent() {
-			fields = append(fields, smdvalue.Field{Name: keys[i].Name, Value: smdvalue.NewValueInterface(rawjson.Native(v, nil))})
-		}
-	}
-	fields.Sort()
-	return smdpath.PathElement{Key: &fields}
-}
-
 // IsDefault reports whether a key has the default value that the schema declares for it.
 func (d *Differ) IsDefault(list *schema.List, key *smdvalue.Field) bool {
 	if list == nil {

@@ -28,9 +28,6 @@ type Resolved struct {
 	KeyField bool
 	// Missing: the path leads to nothing in either object.
 	Missing bool
-	// ChangedAbove: the nearest existing value above a missing path differs between the objects. It is never true for the whole object,
-	// in which something always differs.
-	ChangedAbove bool
 }
 
 // Waypoint is the state after one element of a path.
@@ -38,10 +35,7 @@ type Waypoint struct {
 	element  smdpath.PathElement
 	Scope    Scope
 	Old, New rawjson.Value
-	// The nearest values above are compared only if the path leads nowhere, because they may be large.
-	oldAbove, newAbove rawjson.Value
-	above              *schema.Node
-	keyField           bool
+	keyField bool
 	// Field: the element is a field that the schema names.
 	Field bool
 	// End reports whether the schema does not know the place; Scope is then the last known one.
@@ -68,7 +62,7 @@ func (d *Differ) Resolve(p smdpath.Path) Resolved {
 		return t.result
 	}
 	t.points = slices.Grow(t.points[:n], len(p)-n)
-	at := Waypoint{Scope: d.Root, Old: d.Old, New: d.New, above: d.Root.Node}
+	at := Waypoint{Scope: d.Root, Old: d.Old, New: d.New}
 	if n > 0 {
 		at = t.points[n-1]
 	}
@@ -91,9 +85,6 @@ func sameElement(a, b *smdpath.PathElement) bool { return *a == *b || a.Equals(*
 func (d *Differ) step(at Waypoint, p smdpath.Path, i int) Waypoint {
 	element := &p[i]
 	at.element, at.keyField, at.Field = *element, false, Named(at.Scope.Node, element.FieldName)
-	if !at.Old.IsAbsent() || !at.New.IsAbsent() {
-		at.oldAbove, at.newAbove, at.above = at.Old, at.New, at.Scope.Node
-	}
 	s, list := at.Scope, at.Scope.Node.List()
 	switch {
 	case element.FieldName != nil && s.Node.Map() != nil:
@@ -133,7 +124,7 @@ func (d *Differ) toItem(at *Waypoint, like rawjson.Value) {
 func (d *Differ) arrive(at Waypoint) Resolved {
 	s, old, new := at.Scope, at.Old, at.New
 	if at.End || old.IsAbsent() && new.IsAbsent() {
-		return Resolved{Scope: s, KeyField: at.keyField && !at.End, Missing: true, ChangedAbove: at.oldAbove != d.Old && d.changedValue(at.above, at.oldAbove, at.newAbove)}
+		return Resolved{Scope: s, KeyField: at.keyField && !at.End, Missing: true}
 	}
 	if StaysContainer(s.Node, old, new) && (!old.IsEmpty() || !new.IsEmpty()) {
 		// A container that stays is not changed itself: the changes in it have paths of their own.
@@ -156,46 +147,18 @@ func (r *Resolved) Owner(p smdpath.Path) smdpath.Path {
 	return p
 }
 
-// ChangesNear reports whether a value changed at or below a path of another version. If the path leads nowhere, it looks at the nearest
-// value above: the other version may use that path for a value that has no other name there.
-func (d *Differ) ChangesNear(p smdpath.Path, version string) bool {
-	r := d.Resolve(p)
-	switch {
-	case r.Container:
-		return d.changedValue(r.Scope.Node, r.Old, r.New)
-	case !r.ChangedAbove:
-		return r.Changed
-	}
-	n := len(d.trail.points)
-	for n > 1 && (d.trail.points[n-1].End || d.trail.points[n-1].Old.IsAbsent() && d.trail.points[n-1].New.IsAbsent()) {
-		n--
-	}
-	at := d.trail.points[n-1]
-	return d.differs(at.Scope.Node, at.Old, at.New, &counterpart{version, p[:n]})
-}
-
-// counterpart is a path in another version.
-type counterpart struct {
-	version string
-	path    smdpath.Path
-}
-
-// below returns the counterpart of a member, nil for nil.
-func (c *counterpart) below(name []byte) *counterpart {
-	if c == nil {
-		return nil
-	}
-	member := string(name)
-	return &counterpart{c.version, append(c.path[:len(c.path):len(c.path)], smdpath.PathElement{FieldName: &member})}
-}
-
 // Follow returns where a path leads in one object, without an old object.
 func (d *Differ) Follow(kind *schema.Kind, object rawjson.Value, p smdpath.Path) Waypoint {
-	at := Waypoint{Scope: d.enterRoot(kind, rawjson.Value{}, object), New: object, above: kind.Root}
+	at := Waypoint{Scope: d.enterRoot(kind, rawjson.Value{}, object), New: object}
 	for i := 0; i < len(p) && !at.End; i++ {
 		at = d.step(at, p, i)
 	}
 	return at
+}
+
+// HasOwnedParts reports whether the parts of a struct, map or list at a node have owners of their own.
+func HasOwnedParts(n *schema.Node) bool {
+	return n.Map() != nil && !n.Map().Atomic() || n.List() != nil && !n.List().Atomic()
 }
 
 // StaysContainer reports whether two values are a struct, map or list whose parts have owners of their own.
@@ -291,12 +254,9 @@ type index struct {
 	members map[rawjson.Value]map[string]rawjson.Value
 	items   map[rawjson.Value][]rawjson.Value
 	keys    map[*smdvalue.FieldList]rawjson.Value
-	// above caches whether something changed above a missing path, equal whether large values are equal.
-	above, equal map[[2]rawjson.Value]bool
+	// equal caches whether large values are equal.
+	equal map[[2]rawjson.Value]bool
 }
-
-// Member returns the member of an object, absent if there is none.
-func (d *Differ) Member(v rawjson.Value, name string) rawjson.Value { return d.index.member(v, name) }
 
 // fewMembers is the number of members up to which a search is as fast as the cache.
 const fewMembers = 8
@@ -350,40 +310,6 @@ func (x *index) item(v rawjson.Value, i int) rawjson.Value {
 		return rawjson.Value{}
 	}
 	return items[i]
-}
-
-// changedValue reports whether the values differ in a part that is not skipped because of its role. Around managedFields some part always
-// differs. The result is cached, because many paths need it for one value.
-func (d *Differ) changedValue(n *schema.Node, old, new rawjson.Value) bool {
-	both := [2]rawjson.Value{old, new}
-	out, known := d.index.above[both]
-	if !known {
-		if d.index.above == nil {
-			d.index.above = map[[2]rawjson.Value]bool{}
-		}
-		out = d.differs(n, old, new, nil)
-		d.index.above[both] = out
-	}
-	return out
-}
-
-// differs reports whether the values differ in a part that is not skipped. If at is not nil, parts that have the same path in the other
-// version are skipped as well.
-func (d *Differ) differs(n *schema.Node, old, new rawjson.Value, at *counterpart) bool {
-	if d.Same.Equal(old, new) || onlyServerWrites(n) || at != nil && d.Kind.SameWithin(at.version, at.path) {
-		return false
-	}
-	if n.Map() == nil || !old.IsObject() || !new.IsObject() {
-		return true
-	}
-	defer d.leave(d.changed)
-	for begin := d.changes(old, new); len(d.changed) > begin; {
-		c := d.pop()
-		if child, _ := n.Map().Lookup(c.name); d.differs(child, c.old, c.new, at.below(c.name)) {
-			return true
-		}
-	}
-	return false
 }
 
 func onlyServerWrites(n *schema.Node) bool {

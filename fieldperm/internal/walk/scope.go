@@ -332,21 +332,3 @@ func operation(old, new rawjson.Value) change.Operation {
 		return change.Modified
 	}
 }
-
-// IsCoveredBy reports whether every verb that covers the place above also covers this place.
-func (s *Scope) IsCoveredBy(above *Scope) bool {
-	if len(s.others) != len(above.others) || len(s.demands) != len(above.demands) || !s.line.isCoveredBy(&above.line) {
-		return false
-	}
-	for i := range s.others {
-		if !s.others[i].isCoveredBy(&above.others[i]) {
-			return false
-		}
-	}
-	return true
-}
-
-func (l *line) isCoveredBy(above *line) bool {
-	n := len(above.chain)
-	return l.barrier <= above.barrier && len(l.chain) >= n && slices.Equal(l.chain[:n], above.chain)
-}

@@ -74,46 +74,7 @@ func (o *owners) isApplied(manifest rawjson.Value, p smdpath.Path) bool {
 	return !at.End && !at.New.IsAbsent() || p.Equals(lastApplied)
 }
 
-// chargeTaken charges the barriers at and in a changed value that a manager comes to own by applying. The next apply without the value
-// deletes all of it, the new and the unchanged parts. So the barriers count whatever a condition says about the change of this request.
-func (o *owners) chargeTaken(who manager, gained *smdpath.Set) {
-	manifest := o.manifest(who)
-	for p := range paths(gained) {
-		if o.d.Stops() {
-			return
-		}
-		if o.isApplied(manifest, p) {
-			continue
-		}
-		o.applied = true
-		if !o.d.MayBarWithin(o.d.Root) {
-			continue
-		}
-		if r := o.d.Resolve(p); r.Changed {
-			if r.Scope.Barred() {
-				o.charge(r.Scope)
-			}
-			o.chargeWithin(r.Scope, r.Old)
-			o.chargeWithin(r.Scope, r.New)
-		}
-	}
-}
-
 // upgradedSince returns the managers that become appliers with the request, whether their entries changed or not.
 func upgradedSince(was, is *managedFields) []manager {
 	return slices.DeleteFunc(slices.Clone(is.order), func(who manager) bool { return was.applies(who) || !is.applies(who) })
-}
-
-// chargeUpgraded charges everything that these managers own. A changed value is charged already, but the barriers in it are not.
-func (o *owners) chargeUpgraded() {
-	for _, who := range upgradedSince(o.was, o.is) {
-		o.applied = true
-		here, otherwise := o.split(o.is, who)
-		if !otherwise.Empty() {
-			o.chargeAll(who)
-		}
-		o.each(here, func(p smdpath.Path) bool { return o.d.Resolve(p).Changed })
-		o.chargeUnheld(who, here)
-		o.chargeTaken(who, here)
-	}
 }

@@ -1,0 +1,313 @@
+package owners
+
+import (
+	"errors"
+	"iter"
+	"slices"
+	"strconv"
+
+	smdpath "sigs.k8s.io/structured-merge-diff/v6/fieldpath"
+	"sigs.k8s.io/structured-merge-diff/v6/merge"
+	"sigs.k8s.io/structured-merge-diff/v6/typed"
+	smdvalue "sigs.k8s.io/structured-merge-diff/v6/value"
+
+	"github.com/fieldperm/fieldperm/internal/rawjson"
+)
+
+// mostSimulated is how many next applies are simulated in one request. An API server gives fields to one manager that applies.
+const mostSimulated = 16
+
+// simulation asks structured-merge-diff what the next apply of a manager changes.
+type simulation struct {
+	old, new *typed.TypedValue
+	// has are the paths of the old object.
+	has *smdpath.Set
+	err error
+	// applies counts the simulated applies.
+	applies int
+	// updated has the paths that managers own that do not apply, owned those that any manager owns.
+	updated, owned *smdpath.Set
+	// filled: see owners.filled. It is nil until it is needed.
+	filled *smdpath.Set
+}
+
+// chargeNext charges what the next apply of a manager changes, if it applies what it owned before and still owns. gained is what it gained
+// meanwhile.
+//
+// What others own by an update does not keep a struct, map or list: a user may remove that with its verb before the next apply. Only the own
+// entry of what is around the gained field does. What others apply does, because their next apply restores it; but a barrier
+// holds as if it did not.
+func (o *owners) chargeNext(who manager, before, gained *smdpath.Set) {
+	after := o.here(o.is.entry(who))
+	keeps := before.Intersection(after)
+	others := smdpath.ManagedFields{}
+	var updates, applies []*smdpath.Set
+	for i := range o.is.entries {
+		switch e := &o.is.entries[i]; {
+		case e.manager == who:
+		case o.is.applies(e.manager):
+			set := o.stays(e)
+			applies = append(applies, set)
+			others[strconv.Itoa(i)] = smdpath.NewVersionedSet(set, smdpath.APIVersion(o.version), e.operation == operationApply)
+		default:
+			updates = append(updates, o.stays(e))
+		}
+	}
+	own := union(updates)
+	isFree := who.name == beforeFirstApplyOwner && who.operation == operationUpdate && len(o.was.entries) == 0 || o.isBucket(who)
+	if !isFree {
+		others[around] = o.around(gained, own, keeps.Union(union(applies)))
+		o.chargeApply(who, keeps, after, others, o.simulate().updated, false)
+	}
+	if (len(applies) > 0 || isFree) && o.d.MayBarWithin(o.d.Root) {
+		others = smdpath.ManagedFields{around: o.around(gained, own, keeps)}
+		o.chargeApply(who, keeps, after, others, o.simulate().owned, true)
+	}
+}
+
+// These are the managers of a simulated apply: the one that applies, and one for all that own what is around the gained fields.
+const next, around = "next", "around"
+
+// here returns the paths of an entry that mean the same in the object's version.
+func (o *owners) here(e *managedEntry) *smdpath.Set {
+	return o.d.Kind.Alike(e.wroteIn, e.set())
+}
+
+// stays returns what an entry of the new object owned before and still owns. If the object had no owners, what the API server then treats as
+// owned counts as well. The entries of another version count for nothing if a conversion may drop what they own.
+func (o *owners) stays(e *managedEntry) *smdpath.Set {
+	was := o.was.entry(e.manager)
+	switch {
+	case e.wroteIn != o.version && !o.d.Kind.ConvertsByName():
+	case !o.changed[e.manager], len(o.was.entries) == 0 && e.name == beforeFirstApplyOwner && e.operation == operationUpdate:
+		return o.here(e)
+	case was != nil && (was.wroteIn == o.version || o.d.Kind.ConvertsByName()):
+		return o.here(e).Intersection(o.here(was))
+	}
+	return nothing
+}
+
+// around returns the own entries in a set, with the keys of items, of what is around gained fields. It ends at a struct, map or list that
+// nothing keeps: neither its own entry, nor anything in the set keeps.
+func (o *owners) around(gained, own, keeps *smdpath.Set) smdpath.VersionedSet {
+	out := smdpath.NewSet()
+	for p := range paths(gained) {
+		if o.d.Stops() {
+			break
+		}
+		r := o.d.Resolve(p)
+		points, has, kept := o.d.Points(), own, keeps
+		for i := range points {
+			at, e := &points[i], p[i]
+			if at.End || at.Old.IsAbsent() || at.New.IsAbsent() || i == len(p)-1 && !r.Container {
+				break
+			}
+			// A conversion may drop an empty struct with its owner. An item has its keys.
+			isOwn := has.Members.Has(e) && (e.Key != nil || o.d.Kind.ConvertsByName())
+			isKept := kept.Members.Has(e)
+			has, kept = under(has, e), under(kept, e)
+			if isOwn {
+				out.Insert(p[:i+1])
+				for name := range keysOf(e) {
+					if has.Members.Has(name) {
+						out.Insert(append(p[:i+1:i+1], name))
+					}
+				}
+			}
+			if at.Field && !isOwn && !isKept && kept.Empty() && (i > 0 || !isMetadata(&e)) {
+				break
+			}
+		}
+	}
+	return smdpath.NewVersionedSet(out, smdpath.APIVersion(o.version), false)
+}
+
+// isMetadata reports whether an element is the metadata. Every applied object has a name there.
+func isMetadata(element *smdpath.PathElement) bool {
+	return element.FieldName != nil && *element.FieldName == "metadata"
+}
+
+// keysOf returns the elements of the keys of an item.
+func keysOf(e smdpath.PathElement) iter.Seq[smdpath.PathElement] {
+	return func(yield func(smdpath.PathElement) bool) {
+		if e.Key == nil {
+			return
+		}
+		for i := range *e.Key {
+			if !yield(smdpath.PathElement{FieldName: &(*e.Key)[i].Name}) {
+				return
+			}
+		}
+	}
+}
+
+// chargeApply charges what an apply changes in the new object, except what the request changed already, and what others own. The manager owns
+// last, and applies a part of it.
+func (o *owners) chargeApply(who manager, part, last *smdpath.Set, others smdpath.ManagedFields, owned *smdpath.Set, onlyBarriers bool) {
+	changed, err := o.apply(part, last, others)
+	if err != nil {
+		o.chargeAll(who)
+		return
+	}
+	gone, manifest := smdpath.NewSet(), o.manifest(who)
+	for p := range paths(changed) {
+		if o.d.Stops() {
+			return
+		}
+		if isWithin(gone, p) {
+			continue
+		}
+		switch r := o.d.Resolve(p); {
+		case r.Changed:
+			// The request changes a part of it. The barriers in the rest are not charged yet.
+			if !o.isApplied(manifest, p) {
+				o.chargeWithin(r.Scope, r.Old)
+			}
+		case r.ByServer, r.Missing, owned.Has(p), r.Container && r.Field && !r.Old.IsEmpty():
+		case onlyBarriers:
+			if !o.d.FillsIn(r.Scope, r.Old) {
+				o.chargeBarriersAt(r.Scope, r.Old)
+			}
+		default:
+			o.chargePlace(p, r)
+			gone.Insert(p)
+		}
+	}
+}
+
+// isWithin reports whether a path is strictly below one of a set.
+func isWithin(set *smdpath.Set, p smdpath.Path) bool {
+	for i := range len(p) - 1 {
+		if set.Members.Has(p[i]) {
+			return true
+		}
+		set = under(set, p[i])
+	}
+	return false
+}
+
+var errTooMany = errors.New("more managers gain fields by applying than an API server writes")
+
+// apply returns the paths that an apply changes in the new object, by a manager that owns last and applies a part of it.
+func (o *owners) apply(part, last *smdpath.Set, managers smdpath.ManagedFields) (*smdpath.Set, error) {
+	sim := o.simulate()
+	if sim.applies++; sim.applies > mostSimulated && sim.err == nil {
+		sim.err = errTooMany
+	}
+	if sim.err != nil {
+		return nil, sim.err
+	}
+	manifest, err := o.manifestOf(part)
+	if err != nil {
+		return nil, err
+	}
+	version := smdpath.APIVersion(o.version)
+	managers[next] = smdpath.NewVersionedSet(last, version, true)
+	updater := (&merge.UpdaterBuilder{Converter: unconverted{}, ReturnInputOnNoop: true}).BuildUpdater()
+	after, _, err := updater.Apply(sim.new, manifest, version, managers, next, true)
+	if err != nil {
+		return nil, err
+	}
+	c, err := sim.new.Compare(after)
+	if err != nil {
+		return nil, err
+	}
+	return c.Removed.Union(c.Modified).Union(c.Added), nil
+}
+
+var identifying = []smdpath.Path{smdpath.MakePathOrDie("apiVersion"), smdpath.MakePathOrDie("kind"), smdpath.MakePathOrDie("metadata", "name")}
+
+// manifestOf returns what a manager applied that owned a set in the old object.
+func (o *owners) manifestOf(set *smdpath.Set) (*typed.TypedValue, error) {
+	sim := o.simulation
+	applied := set.Intersection(sim.has).Leaves()
+	for _, p := range identifying {
+		applied.Insert(p)
+	}
+	manifest := sim.old.ExtractItems(applied, typed.WithAppendKeyFields())
+	content := manifest.AsValue().Unstructured()
+	for p := range paths(set) {
+		// It applied this struct or map empty, and others filled it.
+		if r := o.d.Resolve(p); r.Container && r.Field && r.Old.IsObject() && !hasBelow(set, p) {
+			addEmpty(content, p)
+		}
+	}
+	return o.d.Kind.Type().FromUnstructured(content, typed.AllowDuplicates)
+}
+
+// addEmpty adds an empty object to a value, if what it is in is there.
+func addEmpty(in any, p smdpath.Path) {
+	for i := range p {
+		switch at := in.(type) {
+		case map[string]any:
+			if p[i].FieldName == nil {
+				return
+			}
+			if at[*p[i].FieldName] == nil {
+				at[*p[i].FieldName] = map[string]any{}
+			}
+			in = at[*p[i].FieldName]
+		case []any:
+			found := slices.IndexFunc(at, func(item any) bool { return hasKey(item, p[i].Key) })
+			if found < 0 {
+				return
+			}
+			in = at[found]
+		default:
+			return
+		}
+	}
+}
+
+// hasKey reports whether an item has the keys.
+func hasKey(item any, keys *smdvalue.FieldList) bool {
+	fields, ok := item.(map[string]any)
+	return ok && keys != nil && !slices.ContainsFunc(*keys, func(k smdvalue.Field) bool {
+		return fields[k.Name] != nil && !smdvalue.Equals(smdvalue.NewValueInterface(fields[k.Name]), k.Value)
+	})
+}
+
+// simulate returns the objects of the simulation.
+func (o *owners) simulate() *simulation {
+	if o.simulation != nil {
+		return o.simulation
+	}
+	sim := &simulation{}
+	o.simulation = sim
+	var updated, all []*smdpath.Set
+	for i := range o.is.entries {
+		e := &o.is.entries[i]
+		here := o.here(e)
+		if all = append(all, here); !o.is.applies(e.manager) {
+			updated = append(updated, here)
+		}
+	}
+	sim.updated, sim.owned = union(updated), union(all)
+	if sim.old, sim.err = o.typed(o.d.Old); sim.err != nil {
+		return sim
+	}
+	if sim.has, sim.err = sim.old.ToFieldSet(); sim.err == nil {
+		sim.new, sim.err = o.typed(o.d.New)
+	}
+	return sim
+}
+
+// typed returns an object without its managedFields, as structured-merge-diff takes it.
+func (o *owners) typed(object rawjson.Value) (*typed.TypedValue, error) {
+	content := rawjson.Native(object, nil)
+	if fields, ok := content.(map[string]any); ok {
+		if metadata, ok := fields["metadata"].(map[string]any); ok {
+			delete(metadata, "managedFields")
+		}
+	}
+	return o.d.Kind.Type().FromUnstructured(content, typed.AllowDuplicates)
+}
+
+// unconverted converts nothing: all sets are in the names of the object's version.
+type unconverted struct{}
+
+func (unconverted) Convert(object *typed.TypedValue, _ smdpath.APIVersion) (*typed.TypedValue, error) {
+	return object, nil
+}
+
+func (unconverted) IsMissingVersionError(error) bool { return false }
