@@ -2,6 +2,7 @@ package fieldperm
 
 import (
 	"fmt"
+	"slices"
 	"strings"
 	"testing"
 )
@@ -30,6 +31,24 @@ func TestD8_OwnersOfTooManyAndTooDeepPathsAreChargedAsAWhole(t *testing.T) {
 			if whole := len(got) == 5 && got[0].Path.String() == "."; whole != c.whole || !whole && len(got) != c.leaves {
 				t.Errorf("%d paths of %d elements: %d requirements, the whole %t", c.leaves, c.depth, len(got), whole)
 			}
+		}
+	}
+}
+
+// TestD8_AnApplyToALargeObjectIsChargedAsAWhole: the next apply is not simulated.
+func TestD8_AnApplyToALargeObjectIsChargedAsAWhole(t *testing.T) {
+	k, none := compileGadget(t)
+	for n, want := range map[int]bool{1_000: false, 12_000: true} {
+		var paths, values []string
+		for i := range n {
+			paths, values = append(paths, fmt.Sprintf(`"f:x%d":{}`, i)), append(values, fmt.Sprintf(`"x%d":1`, i))
+		}
+		object := func(manager string) string {
+			return owned(`,"name":"x"|,"extra":{`+strings.Join(values, ",")+"}", owner(manager, "Apply", `{"f:extra":{`+strings.Join(paths, ",")+"}}"))
+		}
+		got, err := Diff(t.Context(), []byte(object("a")), []byte(object("b")), k, none)
+		if whole := slices.ContainsFunc(got, func(r Requirement) bool { return r.Path.IsRoot() }); err != nil || whole != want {
+			t.Errorf("%d values: the whole %t, %v", n, whole, err)
 		}
 	}
 }

@@ -62,31 +62,31 @@ func owners() []hostile {
 			spec := `"entries":{` + listed(n, value) + "}"
 			return heldBy(listed(n, updater), spec), heldBy(ancient+","+listed(9, kept), spec)
 		}},
-		{name: "owner-changes", n: 12_500, changes: each, make: func(n int) (string, string) {
+		{name: "owner-changes", n: 500, changes: each, make: func(n int) (string, string) {
 			spec := `"entries":{` + listed(n, value) + "}"
 			return heldBy(entry("me", "00", entries(listed(n, path))), spec), heldBy(entry("you", "00", entries(listed(n, path))), spec)
 		}},
 		// An API server writes paths in order; other clients need not.
-		{name: "owner-changes-reversed", n: 12_500, changes: each, make: func(n int) (string, string) {
+		{name: "owner-changes-reversed", n: 500, changes: each, make: func(n int) (string, string) {
 			spec := `"entries":{` + listed(n, ordered) + "}"
 			return heldBy(entry("me", "00", entries(reversed(n, orderedPath))), spec), heldBy(entry("you", "00", entries(reversed(n, orderedPath))), spec)
 		}},
 		// The spec is empty and has no owner: it counts once.
-		{name: "owner-changes-nowhere", n: 12_500, changes: func(n int) int { return 2*n + 1 }, make: func(n int) (string, string) {
+		{name: "owner-changes-nowhere", n: 500, changes: func(n int) int { return 2*n + 1 }, make: func(n int) (string, string) {
 			other := func(i int) string { return fmt.Sprintf(`"f:other%d":{}`, i) }
 			return heldBy(entry("me", "00", entries(listed(n, path))), ""), heldBy(entry("me", "00", entries(listed(n, other))), "")
 		}},
 		// The object is searched for each path, and its only name there is long and escaped.
-		{name: "owner-changes-beside-a-long-name", n: 12_500, changes: func(n int) int { return n + 2 }, make: func(n int) (string, string) {
+		{name: "owner-changes-beside-a-long-name", n: 500, changes: func(n int) int { return n + 2 }, make: func(n int) (string, string) {
 			spec := `"entries":{"` + strings.Repeat(`\u003c`, n) + `":"1"}`
 			return heldBy(entry("me", "00", entries("")), spec), heldBy(entry("me", "00", entries(listed(n, path))), spec)
 		}},
-		{name: "owner-of-items-changes", n: 5_000, changes: func(n int) int { return 3 * n }, make: func(n int) (string, string) {
+		{name: "owner-of-items-changes", n: 125, changes: func(n int) int { return 3 * n }, make: func(n int) (string, string) {
 			spec := `"items":[` + listed(n, item) + "]"
 			return heldBy(entry("me", "00", items(listed(n, itemPath))), spec), heldBy(entry("you", "00", items(listed(n, itemPath))), spec)
 		}},
 		// One field is applied, and the fields around it have no owner.
-		{name: "owner-among-the-unowned", n: 25_000, changes: func(n int) int { return n + 1 }, make: func(n int) (string, string) {
+		{name: "owner-among-the-unowned", n: 1_000, changes: func(n int) int { return n + 1 }, make: func(n int) (string, string) {
 			spec := `"entries":{` + listed(n, value) + "}"
 			return heldBy("", spec), heldBy(entry("me", "00", entries(`"f:new":{}`)), strings.Replace(spec, "{", `{"new":"1",`, 1))
 		}},
@@ -96,7 +96,7 @@ func owners() []hostile {
 			spec := `"groups":{"` + name + `":{` + listed(n, value) + "}}"
 			return heldBy("", spec), heldBy(entry("me", "00", `{"f:spec":{"f:groups":{"f:`+name+`":{".":{},"f:new":{}}}}}`), strings.Replace(spec, `"key0"`, `"new":"1","key0"`, 1))
 		}},
-		{name: "owner-among-unowned-items", n: 10_000, changes: func(n int) int { return n + 1 }, make: func(n int) (string, string) {
+		{name: "owner-among-unowned-items", n: 300, changes: func(n int) int { return n + 1 }, make: func(n int) (string, string) {
 			list := listed(n, item)
 			return heldBy("", `"items":[`+list+"]"), heldBy(entry("me", "00", items(`"k:{\"name\":\"new\"}":{".":{},"f:name":{}}`)), `"items":[{"name":"new"},`+list+"]")
 		}},
@@ -110,7 +110,7 @@ func owners() []hostile {
 				return strings.Replace(entry(fmt.Sprintf("manager-%d", i), "00", own(n-i)), "Apply", "Update", 1)
 			}), spec), heldBy("", spec)
 		}},
-		{name: "owner-of-depth-changes", n: 2_400, changes: func(int) int { return 2 }, make: func(n int) (string, string) {
+		{name: "owner-of-depth-changes", n: 200, changes: func(int) int { return 2 }, make: func(n int) (string, string) {
 			spec := `"free":` + within(n, `"a":`, "1", "")
 			deep := `{"f:spec":{"f:free":` + strings.Repeat(`{"f:a":`, n) + "{}" + strings.Repeat("}", n) + "}}"
 			return heldBy(entry("me", "00", deep), spec), heldBy(entry("you", "00", deep), spec)

@@ -17,6 +17,9 @@ import (
 // mostSimulated is how many next applies are simulated in one request. An API server gives fields to one manager that applies.
 const mostSimulated = 16
 
+// These are the most values and the most levels of an object whose next apply is simulated: structured-merge-diff takes time with the square of both.
+const mostValues, mostLevels = 10_000, 1_000
+
 // simulation asks structured-merge-diff what the next apply of a manager changes.
 type simulation struct {
 	old, new *typed.TypedValue
@@ -38,6 +41,10 @@ type simulation struct {
 // entry of what is around the gained field does. What others apply does, because their next apply restores it; but a barrier
 // holds as if it did not.
 func (o *owners) chargeNext(who manager, before, gained *smdpath.Set) {
+	if sim := o.simulate(); sim.err != nil || sim.applies >= mostSimulated {
+		o.chargeAll(who)
+		return
+	}
 	after := o.here(o.is.entry(who))
 	keeps := before.Intersection(after)
 	others := smdpath.ManagedFields{}
@@ -186,7 +193,10 @@ func isWithin(set *smdpath.Set, p smdpath.Path) bool {
 	return false
 }
 
-var errTooMany = errors.New("more managers gain fields by applying than an API server writes")
+var (
+	errTooMany  = errors.New("more managers gain fields by applying than an API server writes")
+	errTooLarge = errors.New("the object has too many values to simulate an apply")
+)
 
 // apply returns the paths that an apply changes in the new object, by a manager that owns last and applies a part of it.
 func (o *owners) apply(part, last *smdpath.Set, managers smdpath.ManagedFields) (*smdpath.Set, error) {
@@ -274,6 +284,10 @@ func (o *owners) simulate() *simulation {
 	}
 	sim := &simulation{}
 	o.simulation = sim
+	if left := mostValues; !isSmall(o.d.Old, &left, mostLevels) || !isSmall(o.d.New, &left, mostLevels) {
+		sim.err = errTooLarge
+		return sim
+	}
 	var updated, all []*smdpath.Set
 	for i := range o.is.entries {
 		e := &o.is.entries[i]
@@ -290,6 +304,28 @@ func (o *owners) simulate() *simulation {
 		sim.new, sim.err = o.typed(o.d.New)
 	}
 	return sim
+}
+
+// isSmall reports whether a value has at most a number of levels, and at most as many values at and below it as are left.
+func isSmall(v rawjson.Value, left *int, levels int) bool {
+	if *left--; *left < 0 || levels < 0 {
+		return false
+	}
+	if v.IsObject() {
+		for m := v.Members(); m.Next(); {
+			if !isSmall(m.Value(), left, levels-1) {
+				return false
+			}
+		}
+	}
+	if v.IsList() {
+		for i := v.Items(); i.Next(); {
+			if !isSmall(i.Value(), left, levels-1) {
+				return false
+			}
+		}
+	}
+	return true
 }
 
 // typed returns an object without its managedFields, as structured-merge-diff takes it.
