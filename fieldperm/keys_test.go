@@ -29,17 +29,17 @@ func TestC1_TheVerbOfAKeyStandsInPlaceOfThatOfItsPrefix(t *testing.T) {
 	}
 }
 
-// TestC2_ABarrierOfAllKeysHoldsForAKeyWithItsOwnVerb: the entry for the key lifts no barrier.
+// TestC2_ABarrierOfAllKeysHoldsForAKeyWithItsOwnVerb: the entry for the key lifts no barrier, and its verb passes none on all keys.
 func TestC2_ABarrierOfAllKeysHoldsForAKeyWithItsOwnVerb(t *testing.T) {
-	for uncovered, want := range map[string]string{
-		"granular:labels":   `added .metadata.labels["a/applied"]: (*) (metadata) labels applied`,
-		"granular:label":    `added .metadata.labels["a/applied"]: (*) (metadata) (labels) applied`,
-		"granular:label(a)": `added .metadata.labels["a/applied"]: (*) (metadata) (labels) applied`,
-		"granular:applied":  `added .metadata.labels["a/applied"]: (*) (metadata) (labels) applied`,
-		"granular:*":        `added .metadata.labels["a/applied"]: * metadata labels applied`,
+	for uncovered, want := range map[string][]string{
+		"granular:labels":   {`added .metadata.labels["a/applied"]: (*) (metadata) labels applied`},
+		"granular:label":    {`added .metadata.labels["a/applied"]: * metadata labels applied`, `added .metadata.labels["a/applied"]: label label(a)`},
+		"granular:label(a)": {`added .metadata.labels["a/applied"]: * metadata labels applied`, `added .metadata.labels["a/applied"]: label(a)`},
+		"granular:applied":  {`added .metadata.labels["a/applied"]: (*) (metadata) (labels) applied`},
+		"granular:*":        {`added .metadata.labels["a/applied"]: * metadata labels applied`},
 	} {
 		k, set := compileEntries(t, keyEntries(), uncovered)
-		expectDiff(t, k, set, `{}`, `{"metadata":{"labels":{"a/applied":"x"}}}`, want)
+		expectDiff(t, k, set, `{}`, `{"metadata":{"labels":{"a/applied":"x"}}}`, want...)
 	}
 	k, set := compileEntries(t, keyEntries(), "granular:labels")
 	rs := changes(t, k, set, `{}`, `{"metadata":{"labels":{"a/applied":"x"}}}`)

@@ -124,6 +124,9 @@ func (b *builder) below(step fieldpath.Element, ref smd.TypeRef, o *overlay, fal
 // build returns the node of a type under an overlay. The overlay's guards have been checked against
 // the type when it returns.
 func (b *builder) build(ref smd.TypeRef, o *overlay, fallback []byte, p place) *Node {
+	if b.isFull() {
+		return unknown
+	}
 	o = b.withType(ref, o)
 	atom, ok := b.topology.Types.Resolve(ref)
 	if !ok || atom == (smd.Atom{}) {
@@ -140,10 +143,10 @@ func (b *builder) build(ref smd.TypeRef, o *overlay, fallback []byte, p place) *
 	if n, done := b.memo[key]; done {
 		return n
 	}
-	if o != nil && !b.room.take(o) {
-		if fault := b.room.fault(b.topology.Source, b.at); fault != nil {
-			b.errs = append(b.errs, fault)
-		}
+	if o != nil {
+		b.room.take(o)
+	}
+	if b.isFull() {
 		return unknown
 	}
 	n := &Node{scalar: atom.Scalar != nil, fallback: fallback}
@@ -171,6 +174,17 @@ func (b *builder) build(ref smd.TypeRef, o *overlay, fallback []byte, p place) *
 		n.permissions = b.permissionsOf(o, own)
 	}
 	return n
+}
+
+// isFull reports whether the kind has too many nodes. Then it has a fault.
+func (b *builder) isFull() bool {
+	if b.room.made <= mostNodes {
+		return false
+	}
+	if fault := b.room.fault(b.topology.Source, b.at); fault != nil {
+		b.errs = append(b.errs, fault)
+	}
+	return true
 }
 
 // isUnknown reports whether the API server knows nothing about values of a type.
@@ -248,6 +262,9 @@ func (b *builder) mapping(m *smd.Map, o *overlay, emits string, p place) *Map {
 			out.keys = map[string]*Node{}
 		}
 		b.errs = append(b.errs, o.fields[name].prefixed(name)...)
+		if b.room.made += len(o.items().names()); b.isFull() { // A key has a copy of what is said about all keys.
+			break
+		}
 		out.keys[name] = b.below(fieldpath.Element{Name: name}, m.ElementType, o.singleOut(name), nil, inner)
 	}
 	out.folded = out.foldedNames()

@@ -1,8 +1,11 @@
 package schema
 
 import (
+	"cmp"
 	"slices"
 	"strings"
+
+	"github.com/fieldperm/fieldperm/schema/fieldpath"
 )
 
 // A map has entries for all keys, for those that begin with a prefix, and for single ones. The claim of a key is that of the most specific pattern.
@@ -65,7 +68,28 @@ func (b *builder) permissionsOf(o *overlay, p place) []*Permission {
 			out = b.append(out, barsOnly, counts.unbarred())
 		}
 	}
+	if len(beside) > mostBeside {
+		b.errs = append(b.errs, o.tooManyBarriers(b.at))
+	}
 	return append(out, beside...)
+}
+
+// mostBeside is how many barriers with different verbs may hold at one place. A change needs a check for each (P3).
+const mostBeside = 16
+
+// tooManyBarriers returns the fault of the document with the most barriers at a place.
+func (o *overlay) tooManyBarriers(at fieldpath.Pattern) error {
+	count := map[string]int{}
+	var most *guard
+	for _, l := range o.levels() {
+		for _, g := range l.barriers {
+			blamed := cmp.Or(g.includer, g.source)
+			if count[blamed]++; most == nil || count[blamed] > count[cmp.Or(most.includer, most.source)] {
+				most = g
+			}
+		}
+	}
+	return most.fault("%s: has more than %d barriers with different verbs: agree on one verb", orRoot(at), mostBeside)
 }
 
 // append compiles a guard, and adds it in a mode.

@@ -293,6 +293,14 @@ func (o *overlay) field(name string) *overlay {
 	return o.fields[name]
 }
 
+// names returns the names below the overlay that entries name.
+func (o *overlay) names() map[string]*overlay {
+	if o == nil {
+		return nil
+	}
+	return o.fields
+}
+
 func (o *overlay) items() *overlay {
 	if o == nil {
 		return nil

@@ -28,10 +28,12 @@ type taker struct {
 
 func newRoom() room { return room{takers: map[string]*taker{}} }
 
-// take counts a node, and each guard that holds there beside its own. It reports false after the last one.
+// take counts a node, and each barrier that holds there. It reports false after the last one.
 func (r *room) take(o *overlay) bool {
 	r.made++
-	r.made += len(o.barriers)
+	for _, l := range o.levels() {
+		r.made += len(l.barriers)
+	}
 	for _, g := range o.own() {
 		r.credit(g)
 	}
@@ -43,10 +45,11 @@ func (r *room) credit(g *guard) {
 	if g.rank <= RankCatalogue {
 		return
 	}
-	if r.takers[g.source] == nil {
-		r.takers[g.source] = &taker{entry: g}
+	blamed := cmp.Or(g.includer, g.source)
+	if r.takers[blamed] == nil {
+		r.takers[blamed] = &taker{entry: g}
 	}
-	r.takers[g.source].nodes++
+	r.takers[blamed].nodes++
 }
 
 // fault returns the fault of a kind that has no more room, once, and then nil. It is of the document with the most nodes: the catalogue has room for

@@ -102,9 +102,6 @@ func (p *Place) chain(tree int) []Link {
 		if n.Trees != nil {
 			own = n.Trees[min(tree, len(n.Trees)-1)]
 		}
-		for _, v := range n.Barring {
-			p.bar(links, v, p.Path[:i:i])
-		}
 		for _, v := range own {
 			links = p.extend(links, v, p.Path[:i:i])
 		}
@@ -116,8 +113,12 @@ func (p *Place) chain(tree int) []Link {
 func (p *Place) beside() [][]Link {
 	var out [][]Link
 	for i, n := range p.way {
-		for _, v := range n.Beside {
-			links := p.extend(p.Above(i).chain(0), v, p.Path[:i:i])
+		for _, v := range append(slices.Clip(n.Barring), n.Beside...) {
+			links := p.Above(i).chain(0)
+			before := len(links[0].Lost)
+			if links = p.extend(links, v, p.Path[:i:i]); len(links[0].Lost) == before {
+				continue // No set makes a barrier of the verb of all keys.
+			}
 			for j := i + 1; j < len(p.way) && len(p.way[j].Trees) == 0; j++ {
 				for _, below := range p.way[j].Verbs {
 					links = p.extend(links, below, p.Path[:j:j])

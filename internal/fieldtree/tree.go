@@ -40,7 +40,7 @@ type Node struct {
 	Role schema.Role
 	// Verbs are the verbs of the place itself, from general to specific; none if only verbs above cover it.
 	Verbs []*Verb
-	// Barring are the verbs of all keys and of a prefix, at a key with a verb of its own. They do not cover it, but their barriers hold.
+	// Barring are the verbs of all keys and of a prefix, at a key with a verb of its own. They do not cover it. If a set makes a barrier of one, it holds beside the verbs.
 	Barring []*Verb
 	// Trees are the verbs by tree, if a field of the kind becomes a part of other objects; see schema.Node.Trees.
 	Trees [][]*Verb

@@ -43,19 +43,23 @@ func TestK4_ChangesAreCompleteOrAnError(t *testing.T) {
 		path       string
 		old, new   string
 		wantDenied bool
+		isNew      bool
 	}{
-		"the image of an item with another name": {of: deployments, path: ".image", old: old, new: pod(`{"name":"other","image":"evil"}`), wantDenied: true},
-		"the image of a removed item":            {of: deployments, path: ".image", old: pod(`{"name":"a","image":"a"},{"name":"b","image":"b"}`), new: pod(`{"name":"a","image":"a"}`), wantDenied: true},
-		"a port of an added container":           {of: deployments, path: ".hostPort", old: old, new: pod(`{"name":"web","image":"a","args":["x","y"]},{"name":"b","ports":[{"containerPort":1,"hostPort":2}]}`), wantDenied: true},
-		"a port that is added":                   {of: deployments, path: ".hostPort", old: old, new: pod(`{"name":"web","image":"a","args":["x","y"],"ports":[{"containerPort":1,"hostPort":2}]}`), wantDenied: true},
-		"an item of an atomic list":              {of: deployments, path: `.args[1]`, old: old, new: pod(`{"name":"web","image":"a","args":["x","z"]}`), wantDenied: true},
-		"an item without a difference":           {of: deployments, path: `.args[0]`, old: old, new: pod(`{"name":"web","image":"a","args":["x","z"]}`)},
-		"an empty value":                         {of: deployments, path: ".emptyDir", old: old, new: strings.Replace(old, `"containers"`, `"volumes":[{"name":"a","emptyDir":{}}],"containers"`, 1), wantDenied: true},
-		"another field":                          {of: deployments, path: ".image", old: old, new: strings.Replace(old, `"spec":{"template"`, `"spec":{"replicas":2,"template"`, 1)},
-		"a name that occurs twice":               {of: deployments, path: ".image", old: old, new: `{"spec":{"replicas":1,"replicas":2}}`, wantDenied: true},
-		"a lossy version":                        {of: scalers, version: "v1", path: ".spec.metrics", old: `{"spec":{"maxReplicas":1}}`, new: `{"spec":{"maxReplicas":2}}`, wantDenied: true},
-		"another version has other names":        {of: scalers, version: "v2", path: ".spec.metrics", old: `{"spec":{"maxReplicas":1}}`, new: `{"spec":{"maxReplicas":2}}`, wantDenied: true},
-		"the policy names the version":           {of: scalers, version: "v2", names: []string{"v2"}, path: ".spec.metrics", old: `{"spec":{"maxReplicas":1}}`, new: `{"spec":{"maxReplicas":2}}`},
+		"the image of an item with another name":     {of: deployments, path: ".image", old: old, new: pod(`{"name":"other","image":"evil"}`), wantDenied: true},
+		"the image of a removed item":                {of: deployments, path: ".image", old: pod(`{"name":"a","image":"a"},{"name":"b","image":"b"}`), new: pod(`{"name":"a","image":"a"}`), wantDenied: true},
+		"a port of an added container":               {of: deployments, path: ".hostPort", old: old, new: pod(`{"name":"web","image":"a","args":["x","y"]},{"name":"b","ports":[{"containerPort":1,"hostPort":2}]}`), wantDenied: true},
+		"a port that is added":                       {of: deployments, path: ".hostPort", old: old, new: pod(`{"name":"web","image":"a","args":["x","y"],"ports":[{"containerPort":1,"hostPort":2}]}`), wantDenied: true},
+		"an item of an atomic list":                  {of: deployments, path: `.args[1]`, old: old, new: pod(`{"name":"web","image":"a","args":["x","z"]}`), wantDenied: true},
+		"an item without a difference":               {of: deployments, path: `.args[0]`, old: old, new: pod(`{"name":"web","image":"a","args":["x","z"]}`)},
+		"an empty value":                             {of: deployments, path: ".emptyDir", old: old, new: strings.Replace(old, `"containers"`, `"volumes":[{"name":"a","emptyDir":{}}],"containers"`, 1), wantDenied: true},
+		"another field":                              {of: deployments, path: ".image", old: old, new: strings.Replace(old, `"spec":{"template"`, `"spec":{"replicas":2,"template"`, 1)},
+		"a name that occurs twice":                   {of: deployments, path: ".image", old: old, new: `{"spec":{"replicas":1,"replicas":2}}`, wantDenied: true},
+		"a new object with a name that occurs twice": {of: deployments, path: ".image", new: `{"spec":{"replicas":1,"replicas":2,"template":{"spec":{"containers":[{"name":"web","image":"a"}]}}}}`, wantDenied: true, isNew: true},
+		"a new object":                               {of: deployments, path: ".image", new: old, wantDenied: true, isNew: true},
+		"a new object without the field":             {of: deployments, path: ".image", new: `{"spec":{"replicas":1}}`, isNew: true},
+		"a lossy version":                            {of: scalers, version: "v1", path: ".spec.metrics", old: `{"spec":{"maxReplicas":1}}`, new: `{"spec":{"maxReplicas":2}}`, wantDenied: true},
+		"another version has other names":            {of: scalers, version: "v2", path: ".spec.metrics", old: `{"spec":{"maxReplicas":1}}`, new: `{"spec":{"maxReplicas":2}}`, wantDenied: true},
+		"the policy names the version":               {of: scalers, version: "v2", names: []string{"v2"}, path: ".spec.metrics", old: `{"spec":{"maxReplicas":1}}`, new: `{"spec":{"maxReplicas":2}}`},
 	} {
 		t.Run(name, func(t *testing.T) {
 			parts := strings.Split(c.of, "/")
@@ -71,8 +75,14 @@ func TestK4_ChangesAreCompleteOrAnError(t *testing.T) {
 				UID: "1", Operation: admissionv1.Update, Resource: resource, RequestResource: &resource, Kind: kind, RequestKind: &kind, Namespace: "shop", Name: "x",
 				UserInfo: authenticationv1.UserInfo{Username: "alice"},
 			}
-			req.OldObject.Raw, req.Object.Raw = object(c.old), object(c.new)
+			req.Object.Raw = object(c.new)
+			if c.isNew {
+				req.Operation = admissionv1.Create
+			} else {
+				req.OldObject.Raw = object(c.old)
+			}
 			deny := about(v1alpha1.PolicyDeny, fmt.Sprintf(`changes.exists(c, c.path.endsWith(%q))`, c.path))
+			deny.Verbs = []string{"create", "update", "patch"}
 			deny.Resources = []v1alpha1.PolicyResource{{APIGroups: []string{group}, APIVersions: c.names, Resources: []string{resource.Resource}}}
 			served := func(endpoint.Ref) (map[string]*spec.Schema, error) {
 				return map[string]*spec.Schema{"v1": {}, "v2": {}}, nil

@@ -42,3 +42,22 @@ func TestC2_TheDocumentWithTheMostPlacesHasTheFault(t *testing.T) {
 		})
 	}
 }
+
+// TestC2_TooManyBarriersAtOnePlaceAreAFault of the document with most of them: each is a demand of every change there.
+func TestC2_TooManyBarriersAtOnePlaceAreAFault(t *testing.T) {
+	var versions []string
+	for i := range 30 {
+		versions = append(versions, fmt.Sprintf("v%d", i+1))
+	}
+	documents := []string{vaults(versions...)}
+	for i, version := range versions {
+		documents = append(documents, ofVersion(version, permissionSchema(fmt.Sprintf("a%02d", i), "example.com", "Vault", fmt.Sprintf("{path: .spec.items, verb: example.com/v%d, excluded: true}", i))))
+	}
+	_, errs := compileFragments(t, documents...)
+	if len(errs) == 0 || !strings.Contains(errs[0].Error(), "more than 16 barriers with different verbs: agree on one verb") {
+		t.Errorf("faults %v", errs)
+	}
+	if _, errs := compileFragments(t, documents[:17]...); len(errs) > 0 {
+		t.Errorf("16 barriers: %v", errs)
+	}
+}

@@ -68,7 +68,7 @@ func (o *oracle) enterEmitting(up place, ref smd.TypeRef, node *schema.Node, ste
 		if one, ok := permission.Parameterized(func(name string) (string, bool) { v, ok := p.emitted[name]; return v, ok }); ok {
 			said = append(said, one)
 		}
-		if permission.BarsBeside() {
+		if permission.BarsOnly() {
 			if i := slices.IndexFunc(said, func(v verbs.Verb) bool { return barred || o.uncovered.Has(v) }); i >= 0 {
 				others = append(others, beside{verbs: said[i:]})
 			}
@@ -78,9 +78,7 @@ func (o *oracle) enterEmitting(up place, ref smd.TypeRef, node *schema.Node, ste
 			if i == 0 && barred || o.uncovered.Has(verb) {
 				p.barrier = len(p.chain)
 			}
-			if !permission.BarsOnly() {
-				p.chain = append(p.chain, verb)
-			}
+			p.chain = append(p.chain, verb)
 		}
 	}
 	for _, b := range others {

@@ -125,7 +125,7 @@ func (d *Differ) extendLines(c *Scope, old, new rawjson.Value) {
 		d.extendInTrees(c, trees, uncovered, old, new)
 	}
 	for _, p := range c.Node.Permissions() {
-		if p.BarsBeside() {
+		if p.BarsOnly() {
 			d.demand(c, p, uncovered, old, new)
 		}
 	}
@@ -181,12 +181,8 @@ func (d *Differ) extend(l line, permissions []*schema.Permission, uncovered sche
 	}
 	l.chain = d.chains.withRoom(l.chain, more)
 	for _, p := range permissions {
-		if p.BarsBeside() {
-			continue
-		}
-		chain := l.chain
-		if d.link(&l, p, uncovered, emitted, old, new); p.BarsOnly() {
-			l.barrier, l.chain = min(l.barrier, len(chain)), chain
+		if !p.BarsOnly() {
+			d.link(&l, p, uncovered, emitted, old, new)
 		}
 	}
 	l.chain = d.chains.keep(l.chain)

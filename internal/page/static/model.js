@@ -48,11 +48,17 @@ const model = (() => {
     const union = all.filter((link, i) => all.findIndex((other) => other.verb === link.verb) === i);
     return [...(barred.length ? barred : [union]), ...beside(place)];
   };
-  // beside returns the chains that end at the place, or at one above it, with a barrier beside the verbs there.
-  const beside = (place) => way(place).flatMap((at) => (data.nodes[at.node].beside || []).map((index) => {
+  // beside returns the chains with a barrier beside the verbs of the place, or of one above it. The verbs below the barrier pass it.
+  const beside = (place) => way(place).flatMap((at, i, all) => [...(data.nodes[at.node].barring || []), ...(data.nodes[at.node].beside || [])].flatMap((index) => {
     const links = chain(at, 0);
+    const before = links[0].lost.length;
     extend(links, index, at, inStatus(at));
-    return links;
+    if (links[0].lost.length === before) return [];
+    for (const below of all.slice(i + 1)) {
+      if (data.nodes[below.node].trees) break;
+      for (const verb of data.nodes[below.node].v || []) extend(links, verb, below, inStatus(below));
+    }
+    return [links];
   }));
   const chain = (place, tree) => {
     const links = [{ verb: "", lost: [] }];
@@ -62,7 +68,6 @@ const model = (() => {
       begun = begun || tree < (node.trees || []).length;
       if (tree > 0 && i > 0 && !begun) return;
       const verbs = node.trees ? node.trees[Math.min(tree, node.trees.length - 1)] : node.v || [];
-      for (const index of node.barring || []) bar(links, index, at, i === 0 ? inStatus(place) : inStatus(at));
       for (const index of verbs) extend(links, index, at, i === 0 ? inStatus(place) : inStatus(at));
     });
     return links;
