@@ -18,7 +18,5 @@ func (o *overlay) hasKeys() bool {
 	if o.items() == nil || !o.any.catalogued {
 		return false
 	}
-	return slices.ContainsFunc([]*guard{o.claim, o.included, o.emitter}, func(g *guard) bool {
-		return g != nil && g.entry.ParameterSource != "" && (g.rank <= RankCatalogue || g.isIncluded())
-	})
+	return slices.ContainsFunc(o.emitters, func(g *guard) bool { return g.rank <= RankCatalogue || g.isIncluded() })
 }

@@ -38,26 +38,18 @@ func (known permissions) in(m mode, p *Permission) *Permission {
 	return &known.barring[p][m]
 }
 
-// fit returns the guard as it holds at a place. It returns nil if the guard has no verb, does not apply, or is faulty.
+// fit returns the guard as it holds at a place. It returns nil for nil and for one that is faulty.
 func (b *builder) fit(g *guard, p place) *guard {
 	if g == nil {
 		return nil
 	}
 	e := g.entry
-	if e.Verb == "" {
-		if e.ParameterizedBy != "" || e.ParameterTreatment != "" || e.ParameterExpression != "" || e.Excluded || e.ExcludedWhen != "" {
-			b.errs = append(b.errs, g.fault("%s: has no verb to parameterize or exclude: add a verb", orRoot(b.at)))
-		} else if e.ParameterSource == "" && e.Role == RoleNone {
-			b.errs = append(b.errs, g.fault("%s: says nothing: add a verb or a parameter source", orRoot(b.at)))
-		}
-		return nil
-	}
 	if e.Excluded && e.ExcludedWhen != "" {
 		b.errs = append(b.errs, g.fault("%s: is excluded always and under a condition: keep one of excluded and excludedWhen", orRoot(b.at)))
 		return nil
 	}
 	if !b.takes(g, p) {
-		if !g.lent && !e.Bare {
+		if !g.lent && !e.Bare && !e.Optional {
 			return nil
 		}
 		g = g.bare()

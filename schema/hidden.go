@@ -16,6 +16,8 @@ type hidden struct {
 	instead string
 	// lossy means that a write may change any field. If it is false, the version keeps every field, and cannot place some.
 	lossy bool
+	// elsewhere means that a write of a subresource may change fields in the rest of the object too.
+	elsewhere bool
 	// barriers are the barriers of the schemas, without their parameters, sorted. Conditional ones are included, because their conditions
 	// are about values that the version does not show.
 	barriers []verbs.Verb
@@ -76,7 +78,7 @@ func (n *Node) BarredWithin(uncovered VerbSet) []verbs.Verb {
 
 // MayBarElsewhere reports whether a write of any subresource through this version must pass a barrier of a schema, wherever the barrier
 // is in the object.
-func (k *Kind) MayBarElsewhere() bool { return k.hidden != nil && len(k.hidden.barriers) > 0 }
+func (k *Kind) MayBarElsewhere() bool { return k.hidden != nil && k.hidden.elsewhere && len(k.hidden.barriers) > 0 }
 
 // Through returns the kind for a request that was sent in the version sent of the same kind, and converted before the review. It returns
 // k itself unless sent is lossy.
@@ -135,10 +137,13 @@ func (c *compiler) conceal(s *Schema, owners map[runtimeschema.GroupVersionKind]
 				continue
 			}
 			if !lossy {
-				c.place(s, gvk, all, roundTrips[kind])
+				if c.isServed(gvk) {
+					c.place(s, gvk, all, roundTrips[kind])
+				}
 				continue
 			}
-			h := &hidden{instead: instead, lossy: true, verbs: map[string]bool{}}
+			// In a write of a subresource, kube-apiserver keeps the rest of its own kinds as it is stored.
+			h := &hidden{instead: instead, lossy: true, elsewhere: !roundTrips[kind], verbs: map[string]bool{}}
 			for _, other := range all {
 				if err := s.failed[other]; err != nil {
 					s.failed[gvk] = err

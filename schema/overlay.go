@@ -22,20 +22,17 @@ type overlay struct {
 	role       Role
 	// written is the entry that says when the API server writes the node, nil for none.
 	written *guard
-	// emitter is a guard that emitted a parameter before another guard replaced it.
-	emitter *guard
-	// included is an entry of an included fragment that does not count here. The node still emits its parameter, which other entries of the
-	// document need.
-	included *guard
-	fields   map[string]*overlay
-	any      *overlay
-	key      string
+	fields  map[string]*overlay
+	any     *overlay
+	key     string
 }
 
 // level is what the documents say about one pattern.
 type level struct {
 	// claim is the entry of the highest standing, nil for none. It gives the node its verb.
 	claim *guard
+	// emitters are the entries of all documents with a parameter source. The one of the highest standing names the parameter.
+	emitters []*guard
 	// barriers are the entries of all documents that are barriers: no document lifts the barrier of another.
 	barriers []*guard
 }
@@ -206,32 +203,21 @@ func (o *overlay) lay(document []statement) {
 			continue
 		}
 		at.add(g)
-		if at.claim == nil || g.standing() >= at.claim.standing() {
-			at.settle(g, at.claim)
-		} else {
-			at.settle(at.claim, g)
+		if g.entry.Verb != "" && (at.claim == nil || g.standing() >= at.claim.standing()) {
+			at.claim = g
 		}
 	}
 }
 
-// add adds the entries that are barriers.
+// add adds the entries that are barriers, and those with a parameter source.
 func (l *level) add(entries ...*guard) {
 	for _, g := range entries {
+		if g.entry.ParameterSource != "" && !slices.Contains(l.emitters, g) {
+			l.emitters = append(slices.Clip(l.emitters), g)
+		}
 		if g.bars() && !slices.ContainsFunc(l.barriers, func(known *guard) bool { return known.content == g.content && known.source == g.source }) {
 			l.barriers = append(slices.Clip(l.barriers), g)
 		}
-	}
-}
-
-// settle makes the first guard the claim, and keeps what the other one emits. The other may be nil.
-func (o *overlay) settle(counts, other *guard) {
-	o.claim = counts
-	switch {
-	case other == nil || other.entry.ParameterSource == "":
-	case other.isIncluded() && !counts.isIncluded():
-		o.included = other
-	default:
-		o.emitter = other
 	}
 }
 
@@ -241,11 +227,22 @@ func (o *overlay) emitting() *guard {
 		return nil
 	}
 	for _, l := range slices.Backward(o.levels()) {
-		if l.claim != nil && l.claim.entry.ParameterSource != "" {
-			return l.claim
+		if g := l.emitting(); g != nil {
+			return g
 		}
 	}
-	return cmp.Or(o.emitter, o.included)
+	return nil
+}
+
+// emitting returns the emitter of the highest standing, the last of several.
+func (l *level) emitting() *guard {
+	var out *guard
+	for _, g := range l.emitters {
+		if out == nil || g.standing() >= out.standing() {
+			out = g
+		}
+	}
+	return out
 }
 
 // levels returns the levels of the place, from general to specific.
@@ -253,9 +250,9 @@ func (o *overlay) levels() []level { return append(slices.Clip(o.general), o.lev
 
 // own returns the guards of the overlay itself, without those below it.
 func (o *overlay) own() []*guard {
-	own := []*guard{o.emitter, o.included}
+	var own []*guard
 	for _, l := range o.levels() {
-		own = append(append(own, l.claim), l.barriers...)
+		own = slices.Concat(own, []*guard{l.claim}, l.barriers, l.emitters)
 	}
 	return slices.DeleteFunc(own, func(g *guard) bool { return g == nil })
 }
@@ -318,13 +315,10 @@ func merge(outer, inner *overlay) *overlay {
 	}
 	m := outer.with(inner, merge)
 	m.general = slices.Concat(inner.general, outer.general)
+	m.emitters = slices.Concat(inner.emitters, m.emitters)
 	m.add(inner.barriers...)
-	switch {
-	case inner.claim == nil:
-	case outer.claim == nil || inner.claim.standing() > outer.claim.standing():
-		m.settle(inner.claim, outer.claim)
-	default:
-		m.settle(outer.claim, inner.claim)
+	if inner.claim != nil && (outer.claim == nil || inner.claim.standing() > outer.claim.standing()) {
+		m.claim = inner.claim
 	}
 	return m
 }
@@ -346,7 +340,6 @@ func narrow(key, wide *overlay) *overlay {
 // with returns a copy of the overlay that takes from another one what it lacks, except for its levels.
 func (o *overlay) with(other *overlay, combine func(o, other *overlay) *overlay) *overlay {
 	m := &overlay{level: o.level, catalogued: o.catalogued || other.catalogued, role: o.role, written: o.written, any: combine(o.any, other.any)}
-	m.emitter, m.included = cmp.Or(o.emitter, other.emitter), cmp.Or(o.included, other.included)
 	if m.role == RoleNone {
 		m.role = other.role
 	}
@@ -372,19 +365,17 @@ func (o *overlay) identity() string {
 	if o.key == "" {
 		var c content
 		c.texts(string(o.role))
-		c.flags(o.catalogued, o.emitter != nil, o.any != nil)
+		c.flags(o.catalogued, o.any != nil)
 		c.number(len(o.general))
 		for _, l := range o.levels() {
 			c.guards([]*guard{l.claim})
+			c.guards(l.emitters)
 			c.guards(l.barriers)
 			for _, g := range l.barriers {
 				c.texts(g.source)
 			}
 		}
-		c.guards([]*guard{o.written, o.included})
-		if o.emitter != nil {
-			c.texts(o.emitter.entry.ParameterSource)
-		}
+		c.guards([]*guard{o.written})
 		if o.any != nil {
 			c.texts(o.any.identity())
 		}

@@ -17,7 +17,7 @@ import (
 
 // place finds what the other versions guard and a lossless version cannot place.
 func (c *compiler) place(s *Schema, gvk runtimeschema.GroupVersionKind, all []runtimeschema.GroupVersionKind, roundTrips bool) {
-	h := &hidden{verbs: map[string]bool{}}
+	h := &hidden{elsewhere: true, verbs: map[string]bool{}}
 	for _, other := range all {
 		if other == gvk || c.trees[gvk] != nil && c.sameTree(gvk, other) || !c.isServed(other) {
 			continue

@@ -22,16 +22,17 @@ type bare struct {
 	at        fieldpath.Pattern
 }
 
-// noteUnemitted notes such an entry. It is a fault if a verb lacks the parameter: with the parameter, barriers on the verb would disappear.
+// noteUnemitted notes such entries. It is a fault if a verb lacks the parameter: with the parameter, barriers on the verb would disappear.
 func (b *builder) noteUnemitted(o *overlay, atom smd.Atom) {
-	if o.emitter == nil || o.claim == nil || o.claim == o.emitter {
+	by := o.emitting()
+	if by == nil || !emits(atom) {
 		return
 	}
-	name := o.emitter.entry.ParameterSource
-	if source := o.claim.entry.ParameterSource; source == "" || source == name || !emits(atom) {
-		return
+	for _, g := range o.emitters {
+		if name := g.entry.ParameterSource; name != by.entry.ParameterSource && !g.isIncluded() {
+			b.unemitted = append(b.unemitted, unemitted{unemittedFault(by, g, orRoot(b.at)), name, slices.Clone(b.at[:max(len(b.at)-1, 0)])})
+		}
 	}
-	b.unemitted = append(b.unemitted, unemitted{b.unemittedFault(o, name), name, slices.Clone(b.at[:max(len(b.at)-1, 0)])})
 }
 
 // unemittedFaults returns the faults among the entries that were noted.
@@ -48,8 +49,9 @@ func (b *builder) unemittedFaults() []error {
 	return out
 }
 
-func (b *builder) unemittedFault(o *overlay, name string) error {
-	return o.claim.fault("%s: takes the place of an entry that emits parameter %q (%s), so every verb that takes the parameter would be gone: add parameterSource: %s", orRoot(b.at), name, o.emitter.source, name)
+func unemittedFault(by, replaced *guard, at string) error {
+	name := replaced.entry.ParameterSource
+	return by.fault("%s: takes the place of an entry that emits parameter %q (%s), so every verb that takes the parameter would be gone: add parameterSource: %s", at, name, replaced.source, name)
 }
 
 // emits reports whether a type can emit a parameter, from its keys or its value.

@@ -46,6 +46,10 @@ func statements(source, includer string, rank Rank, entries []Entry, from []Orig
 			errs = append(errs, &Error{Source: blamed, Pointer: e.Pointer, Message: fmt.Sprintf("verb %q at the root: the root's verb is always granular:*, leave it out", e.Verb)})
 			continue
 		}
+		if fault := saysNothing(e); fault != "" {
+			errs = append(errs, &Error{Source: blamed, Pointer: e.Pointer, Message: fmt.Sprintf("%s: %s", orRoot(p), fault)})
+			continue
+		}
 		if e.Verb != "" {
 			if err := verbs.ValidateFieldVerb(e.Verb); err != nil {
 				errs = append(errs, &Error{Source: blamed, Pointer: e.Pointer, Message: fmt.Sprintf("%s: %v", orRoot(p), err)})
@@ -57,6 +61,18 @@ func statements(source, includer string, rank Rank, entries []Entry, from []Orig
 		out = append(out, statement{path: p, guard: g})
 	}
 	return out, errs
+}
+
+// saysNothing returns the fault of an entry without a verb that needs one, "" for none.
+func saysNothing(e *Entry) string {
+	switch {
+	case e.Verb != "":
+	case e.ParameterizedBy != "" || e.ParameterTreatment != "" || e.ParameterExpression != "" || e.IsBarrier():
+		return "has no verb to parameterize or exclude: add a verb"
+	case e.ParameterSource == "" && e.Role == RoleNone && len(e.Writes) == 0:
+		return "says nothing: add a verb or a parameter source"
+	}
+	return ""
 }
 
 // checkLength returns an error if a document has a longer path than an API server accepts in a PermissionSchema. A compile goes down a path step by

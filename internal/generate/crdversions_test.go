@@ -29,7 +29,7 @@ func TestCRD_C3_VersionsWithOtherNames(t *testing.T) {
 	}{
 		"declared":                  {definition(declared, shared), 0, ""},
 		"not declared":              {definition("", shared), 0, `warning: stdin:/spec/versions/1: the verbs of version "v1beta1" count only beside "granular:*": `},
-		"declared, without sharing": {definition(declared, "size: {type: integer}"), 1, `error: stdin:/spec/versions/0/schema/openAPIV3Schema/properties/replicas: path ".replicas" of served version "v1" has verb "scale", which no field with another name has in served version "v1beta1"`},
+		"declared, without sharing": {definition(declared, "size: {type: integer}"), 1, `error: stdin:/spec/versions/0/schema/openAPIV3Schema/properties/replicas: path ".replicas" of served version "v1" has verb "scale", which has no place in served version "v1beta1"`},
 	} {
 		out := filepath.Join(t.TempDir(), "crd.yaml")
 		code, _, stderr := run(t, c.definition, "crd", "--in", "-", "--out", out)
