@@ -34,9 +34,6 @@ func TestSemantics_HasEveryRule(t *testing.T) {
 // mostWordsOfRule is how many words a rule may have. A rule with more cases lacks the sentence that covers them.
 const mostWordsOfRule = 250
 
-// toBeShortened are rules of which other work is under way: take each out when it is short.
-var toBeShortened = []string{"D8"}
-
 // A rule is short. It has an example, and its evidence: a scenario, a story of the demo, or tests. That of the conditions stands before them.
 func TestSemantics_RulesAreShort(t *testing.T) {
 	evidence := regexp.MustCompile(`(?i)\*(seen in|(all )?proved by)\*`)
@@ -47,10 +44,10 @@ func TestSemantics_RulesAreShort(t *testing.T) {
 		if !ok || !regexp.MustCompile(`^[A-Z][0-9]+$`).MatchString(rule) {
 			continue
 		}
-		if n := len(strings.Fields(text)); n > mostWordsOfRule && !slices.Contains(toBeShortened, rule) {
+		if n := len(strings.Fields(text)); n > mostWordsOfRule {
 			t.Errorf("docs/semantics.md: %s has %d words, more than %d", rule, n, mostWordsOfRule)
 		}
-		if !strings.Contains(text, "*Example.*") && !slices.Contains(toBeShortened, rule) {
+		if !strings.Contains(text, "*Example.*") {
 			t.Errorf("docs/semantics.md: %s has no example", rule)
 		}
 		if rule[0] == 'K' {
