@@ -78,7 +78,9 @@ func (n *Node) BarredWithin(uncovered VerbSet) []verbs.Verb {
 
 // MayBarElsewhere reports whether a write of any subresource through this version must pass a barrier of a schema, wherever the barrier
 // is in the object.
-func (k *Kind) MayBarElsewhere() bool { return k.hidden != nil && k.hidden.elsewhere && len(k.hidden.barriers) > 0 }
+func (k *Kind) MayBarElsewhere() bool {
+	return k.hidden != nil && k.hidden.elsewhere && len(k.hidden.barriers) > 0
+}
 
 // Through returns the kind for a request that was sent in the version sent of the same kind, and converted before the review. It returns
 // k itself unless sent is lossy.

@@ -152,7 +152,7 @@ func TestA2_TheNewestVersionOfAKindHasItsBarriers(t *testing.T) {
 	}
 }
 
-// TestC3_OneDocumentForEveryVersionOfAKindOfKubernetes: it names the versions that have the path. A path that only one version has has no place in
+// TestC3_OneDocumentForEveryVersionOfAKindOfKubernetes: it names the versions that have the path. A path of one version has no place in
 // the other. The barrier of another document about one version holds at the path in both.
 func TestC3_OneDocumentForEveryVersionOfAKindOfKubernetes(t *testing.T) {
 	const kind = "HorizontalPodAutoscaler"

@@ -32,8 +32,12 @@ func (o *owners) reconciled(e *managedEntry) (here, other *smdpath.Set) {
 	if kind == nil {
 		kind = o.d.Kind
 	}
-	t := kind.Type()
-	if whole, err := typed.ReconcileFieldSetWithSchema(all, typed.AsTypedUnvalidated(nil, t.Schema, t.TypeRef)); err == nil && whole != nil {
+	// Only the type of the object counts.
+	object, err := kind.Type().FromUnstructured(map[string]any{})
+	if err != nil {
+		return o.splitSet(e, all)
+	}
+	if whole, err := typed.ReconcileFieldSetWithSchema(all, object); err == nil && whole != nil {
 		all = whole
 	}
 	return o.splitSet(e, all)
