@@ -88,11 +88,11 @@ func (p *versionPair) isSame(at fieldpath.Pattern) bool {
 	return p.keepsNames || p.keepsMeaning && a.exists() && b.exists() || a.same(b)
 }
 
-// naming returns the entries of the documents that name a version. The catalogue counts as naming every version.
+// naming returns the entries of the documents about a version. A document without versions is about each.
 func (c *compiler) naming(gvk runtimeschema.GroupVersionKind) []statement {
 	var out []statement
 	for i := range c.docs.Permissions {
-		if d := &c.docs.Permissions[i]; d.matches(gvk) && (len(d.Versions) > 0 || d.Rank <= RankCatalogue) {
+		if d := &c.docs.Permissions[i]; d.matches(gvk) {
 			out = append(out, c.read(i)...)
 		}
 	}
