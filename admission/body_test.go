@@ -78,7 +78,7 @@ func (k *kept) Authorize(_ context.Context, verb string, _ bool) (fieldperm.Auth
 }
 
 // Unmet implements Conditions.
-func (k *kept) Unmet() []fieldperm.Unmet { return nil }
+func (k *kept) Unmet([]string) []fieldperm.Unmet { return nil }
 
 // labelled is an update of a label, whose key is a parameter of a verb.
 func labelled(key string) *admissionv1.AdmissionRequest {

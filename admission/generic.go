@@ -51,7 +51,7 @@ func (r *Reviewer) reviewGeneric(ctx context.Context, endpoint Endpoint, req *ad
 	if answer.Failure != nil {
 		return nil, answer.Failure
 	}
-	result.Denial = &fieldperm.Denial{Generic: []string{verb}, GenericOnly: true, Unmet: unmet(authorizer)}
+	result.Denial = &fieldperm.Denial{Generic: []string{verb}, GenericOnly: true, Unmet: unmet(authorizer, []fieldperm.Check{{Verb: verb}})}
 	result.Message = denialMessage(result.Denial, req)
 	return result, nil
 }

@@ -77,8 +77,8 @@ func (w *Write) Scanned() (object, old rawjson.Value, ok bool) {
 // Conditions decides by conditions on the objects of one request. NoOpinion leaves the decision to the chain.
 type Conditions interface {
 	fieldperm.Authorizer
-	// Unmet returns the conditions under which a verb that has been asked for would have been allowed.
-	Unmet() []fieldperm.Unmet
+	// Unmet returns the conditions under which one of the verbs, of those that have been asked for, would have been allowed.
+	Unmet(verbs []string) []fieldperm.Unmet
 }
 
 // authorizers are the conditions and the authorizer that is asked for what no condition decides.
@@ -104,12 +104,18 @@ func (a *authorizers) Authorize(ctx context.Context, verb string, generic bool) 
 	return out, err
 }
 
-// unmet returns the conditions that an authorizer of a review names in a denial.
-func unmet(of fieldperm.Authorizer) []fieldperm.Unmet {
-	if a, ok := of.(*authorizers); ok {
-		return a.conditions.Unmet()
+// unmet returns the conditions that an authorizer of a review names in a denial: those of the verbs that count. Others may have been asked for at the
+// same time.
+func unmet(of fieldperm.Authorizer, checks []fieldperm.Check) []fieldperm.Unmet {
+	a, ok := of.(*authorizers)
+	if !ok {
+		return nil
 	}
-	return nil
+	verbs := make([]string, len(checks))
+	for i := range checks {
+		verbs[i] = checks[i].Verb
+	}
+	return a.conditions.Unmet(verbs)
 }
 
 // authorizer returns the authorizer of a request. The result is a denial if a condition denies one of the verbs of the request.

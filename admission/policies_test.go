@@ -125,7 +125,7 @@ func (c onObjects) Authorize(_ context.Context, verb string, _ bool) (fieldperm.
 	return fieldperm.AuthorizerDecision{Outcome: fieldperm.NoOpinion}, nil
 }
 
-func (c onObjects) Unmet() []fieldperm.Unmet {
+func (c onObjects) Unmet([]string) []fieldperm.Unmet {
 	for _, d := range c {
 		if d.Reason == "unmet" {
 			return []fieldperm.Unmet{{Name: "p", Description: "what"}}

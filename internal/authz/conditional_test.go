@@ -128,7 +128,7 @@ func phases(t *testing.T, c *Chain, object string) (authorizer.ConditionsAwareDe
 		Verb: "update", Namespace: "shop", Name: "web", APIGroup: "apps", APIVersion: "v1", Resource: "deployments", ResourceRequest: true,
 	})
 	second, err := conditions.Authorize(t.Context(), "update", true)
-	return first, second, conditions.Unmet(), err
+	return first, second, conditions.Unmet([]string{"update"}), err
 }
 
 // TestK7_AWebhookDecidesWithTheObject: its conditions are evaluated in admission, as they were in the authorization phase.

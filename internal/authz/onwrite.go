@@ -50,12 +50,13 @@ type onWrite struct {
 
 	mu      sync.Mutex
 	answers map[string]fieldperm.AuthorizerDecision
-	unmet   []fieldperm.Unmet
+	// unmet are the conditions that have not allowed a verb.
+	unmet map[string][]fieldperm.Unmet
 }
 
 func newOnWrite(of *requestAuthorizer, request *admissionv1.AdmissionRequest) *onWrite {
 	return &onWrite{
-		webhooks: of.chain.conditionals, of: of.own, request: request, answers: map[string]fieldperm.AuthorizerDecision{},
+		webhooks: of.chain.conditionals, of: of.own, request: request, answers: map[string]fieldperm.AuthorizerDecision{}, unmet: map[string][]fieldperm.Unmet{},
 		seen: sync.OnceValues(func() (*wire.Admission, error) {
 			if request.RequestKind != nil && *request.RequestKind != request.Kind {
 				return nil, nil
@@ -94,11 +95,19 @@ func (w *onWrite) Authorize(ctx context.Context, verb string, generic bool) (fie
 	return answer, nil
 }
 
-// Unmet returns some of the conditions that would have allowed a verb that was asked for and not allowed.
-func (w *onWrite) Unmet() []fieldperm.Unmet {
+// Unmet returns some of the conditions that would have allowed one of the verbs, of those that were asked for and not allowed.
+func (w *onWrite) Unmet(verbs []string) []fieldperm.Unmet {
 	w.mu.Lock()
 	defer w.mu.Unlock()
-	return slices.Clone(w.unmet)
+	var out []fieldperm.Unmet
+	for _, verb := range verbs {
+		for _, one := range w.unmet[verb] {
+			if len(out) < maxUnmet && !slices.Contains(out, one) {
+				out = append(out, one)
+			}
+		}
+	}
+	return out
 }
 
 // decide asks for one verb. The name of a new object is known in admission. In the authorization phase an API server knows it for a server-side
@@ -204,9 +213,7 @@ func (w *onWrite) ask(ctx context.Context, attributes authorizer.Attributes) (de
 	defer w.mu.Unlock()
 	for i, c := range unmet {
 		next := fieldperm.Unmet{Name: c.GetID(), Authorizer: by[i], Description: c.GetDescription()}
-		if len(w.unmet) < maxUnmet && !slices.Contains(w.unmet, next) {
-			w.unmet = append(w.unmet, next)
-		}
+		w.unmet[attributes.GetVerb()] = append(w.unmet[attributes.GetVerb()], next)
 	}
 	return out, nil
 }

@@ -57,10 +57,10 @@ func (o inOrder) Authorize(ctx context.Context, verb string, generic bool) (fiel
 }
 
 // Unmet returns the conditions of all.
-func (o inOrder) Unmet() []fieldperm.Unmet {
+func (o inOrder) Unmet(verbs []string) []fieldperm.Unmet {
 	var out []fieldperm.Unmet
 	for _, one := range o {
-		out = slices.Concat(out, one.Unmet())
+		out = slices.Concat(out, one.Unmet(verbs))
 	}
 	return out
 }

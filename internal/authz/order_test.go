@@ -21,7 +21,7 @@ func (f fixedConditions) Authorize(context.Context, string, bool) (fieldperm.Aut
 	return f.answer, f.err
 }
 
-func (f fixedConditions) Unmet() []fieldperm.Unmet { return []fieldperm.Unmet{{Name: f.answer.By}} }
+func (f fixedConditions) Unmet([]string) []fieldperm.Unmet { return []fieldperm.Unmet{{Name: f.answer.By}} }
 
 // TestK7_PoliciesDecideBeforeWebhooks: the first answer that is an opinion or an error counts, and a failure is not lost.
 func TestK7_PoliciesDecideBeforeWebhooks(t *testing.T) {
@@ -55,7 +55,7 @@ func TestK7_PoliciesDecideBeforeWebhooks(t *testing.T) {
 		if got != c.want || !errors.Is(err, c.err) || (err == nil) != (c.err == nil) || asked != c.asked {
 			t.Errorf("%s: %+v, %v after %d questions", name, got, err, asked)
 		}
-		if unmet := o.Unmet(); len(unmet) != 2 {
+		if unmet := o.Unmet(nil); len(unmet) != 2 {
 			t.Errorf("%s: %v", name, unmet)
 		}
 	}

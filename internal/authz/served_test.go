@@ -41,7 +41,7 @@ func (f frozen) Authorize(_ context.Context, verb string, _ bool) (fieldperm.Aut
 	return fieldperm.AuthorizerDecision{Outcome: fieldperm.NoOpinion}, nil
 }
 
-func (frozen) Unmet() []fieldperm.Unmet { return nil }
+func (frozen) Unmet([]string) []fieldperm.Unmet { return nil }
 
 // TestK3_FieldpermIsAWebhookThatReturnsConditions: its own endpoints answer what it asks, in each dialect.
 func TestK3_FieldpermIsAWebhookThatReturnsConditions(t *testing.T) {

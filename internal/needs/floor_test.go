@@ -17,7 +17,7 @@ import (
 // frozen are conditions that deny patch.
 type frozen struct{ *holder }
 
-func (frozen) Unmet() []fieldperm.Unmet { return nil }
+func (frozen) Unmet([]string) []fieldperm.Unmet { return nil }
 
 // TestW4_NothingIsAskedForOnTheFloor: a user with the generic permission needs no verb of a barrier there, and no Deny reaches it. A granular user
 // does.

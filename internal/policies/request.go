@@ -26,12 +26,13 @@ type request struct {
 
 	mu      sync.Mutex
 	answers map[string]fieldperm.AuthorizerDecision
-	unmet   []fieldperm.Unmet
+	// unmet are the policies that have not allowed a verb.
+	unmet map[string][]fieldperm.Unmet
 }
 
 // For returns the conditions of the policies on a write. The answer is NoOpinion for a verb without policies.
 func (s *Set) For(write *admission.Write) admission.Conditions {
-	r := &request{set: s, write: write, of: write.Request}
+	r := &request{set: s, write: write, of: write.Request, unmet: map[string][]fieldperm.Unmet{}}
 	r.input = sync.OnceValue(func() *expression.Input { return expression.NewInput(data{write.Request, write}, "", r.listChanges) })
 	return r
 }
@@ -58,9 +59,7 @@ func (r *request) listChanges() (expression.ChangeList, error) {
 
 // Authorize evaluates the policies of one verb. Every policy with update has patch, so both have the same answer.
 func (r *request) Authorize(ctx context.Context, verb string, _ bool) (fieldperm.AuthorizerDecision, error) {
-	if verb == "patch" {
-		verb = "update"
-	}
+	verb = askedFor(verb)
 	ref := admission.RequestedResource(r.of)
 	about := r.set.about(verb, r.of.UserInfo.Username, r.of.UserInfo.Groups, &endpoint.Ref{Group: ref.Group, Resource: ref.Resource, Subresource: ref.Subresource})
 	if len(about) == 0 {
@@ -71,7 +70,7 @@ func (r *request) Authorize(ctx context.Context, verb string, _ bool) (fieldperm
 	if known, ok := r.answers[verb]; ok {
 		return known, nil
 	}
-	answer := r.evaluate(ctx, about, version{runtimeschema.GroupVersionResource{Group: ref.Group, Version: ref.Version, Resource: ref.Resource}, ref.Subresource})
+	answer := r.evaluate(ctx, verb, about, version{runtimeschema.GroupVersionResource{Group: ref.Group, Version: ref.Version, Resource: ref.Resource}, ref.Subresource})
 	if err := ctx.Err(); err != nil {
 		// The end of the context makes conditions fail. Their outcome does not count.
 		return fieldperm.AuthorizerDecision{}, err
@@ -83,15 +82,31 @@ func (r *request) Authorize(ctx context.Context, verb string, _ bool) (fieldperm
 	return answer, nil
 }
 
-// Unmet returns the policies with effect Allow about the verbs that were asked for and not allowed.
-func (r *request) Unmet() []fieldperm.Unmet {
+// askedFor returns the verb that policies are asked for: every policy with update has patch.
+func askedFor(verb string) string {
+	if verb == "patch" {
+		return "update"
+	}
+	return verb
+}
+
+// Unmet returns the policies with effect Allow about the verbs, of those that were asked for and not allowed.
+func (r *request) Unmet(verbs []string) []fieldperm.Unmet {
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	return slices.Clone(r.unmet)
+	var out []fieldperm.Unmet
+	for _, verb := range verbs {
+		for _, one := range r.unmet[askedFor(verb)] {
+			if !slices.Contains(out, one) {
+				out = append(out, one)
+			}
+		}
+	}
+	return out
 }
 
 // evaluate is called with mu held.
-func (r *request) evaluate(ctx context.Context, about []*policy, of version) fieldperm.AuthorizerDecision {
+func (r *request) evaluate(ctx context.Context, verb string, about []*policy, of version) fieldperm.AuthorizerDecision {
 	var converted error
 	if r.of.RequestKind != nil && *r.of.RequestKind != r.of.Kind {
 		converted = fmt.Errorf("the API server has converted the object to %s: take the version out of the rules of the webhook", r.of.Kind.String())
@@ -124,8 +139,8 @@ func (r *request) evaluate(ctx context.Context, about []*policy, of version) fie
 		out.By = ""
 		for _, p := range about {
 			one := fieldperm.Unmet{Name: p.name, Description: p.decides.Description}
-			if p.decides.Effect == expression.Allow && !slices.Contains(r.unmet, one) {
-				r.unmet = append(r.unmet, one)
+			if p.decides.Effect == expression.Allow {
+				r.unmet[verb] = append(r.unmet[verb], one)
 			}
 		}
 	}

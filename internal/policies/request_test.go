@@ -161,15 +161,19 @@ func TestK5_AboutWhatAndWhom(t *testing.T) {
 func TestK8_DenialsNameTheCondition(t *testing.T) {
 	set := setOf(t, about(v1alpha1.PolicyAllow, `object.spec.replicas == 9`))
 	in := set.For(written(t, updating(t, replicas(1), replicas(2))))
-	if len(in.Unmet()) > 0 {
+	verbs := []string{"update", "patch", "create"}
+	if len(in.Unmet(verbs)) > 0 {
 		t.Error("a condition is not met before it is asked for")
 	}
-	for _, verb := range []string{"update", "patch", "create"} {
+	for _, verb := range verbs {
 		if got, err := in.Authorize(t.Context(), verb, true); err != nil || got.By != "" {
 			t.Errorf("got %+v, %v", got, err)
 		}
 	}
-	if got := in.Unmet(); len(got) != 1 || got[0] != (fieldperm.Unmet{Name: "paa", Description: "why"}) {
+	if got := in.Unmet([]string{"create"}); len(got) != 0 {
+		t.Errorf("of another verb: %+v", got)
+	}
+	if got := in.Unmet(verbs); len(got) != 1 || got[0] != (fieldperm.Unmet{Name: "paa", Description: "why"}) {
 		t.Errorf("got %+v", got)
 	}
 	set = setOf(t, about(v1alpha1.PolicyDeny, `object.spec.replicas == 2`))

@@ -17,7 +17,11 @@ func wrap(dir, name, binary string) (string, error) {
 	script := fmt.Sprintf("#!/bin/sh\n[ \"$1\" != --help ] || exit 0\necho $$ >%s\nexport GOGC=${GOGC:-300}\nexec %s \"$@\"\n",
 		quoteShell(filepath.Join(dir, "pids", name)), quoteShell(binary))
 	path := filepath.Join(dir, "bin", name)
-	if err := os.WriteFile(path, []byte(script), 0o700); err != nil {
+	// A process that another goroutine forks meanwhile would hold the file open for writing: "text file busy".
+	syscall.ForkLock.RLock()
+	err := os.WriteFile(path, []byte(script), 0o700)
+	syscall.ForkLock.RUnlock()
+	if err != nil {
 		return "", fmt.Errorf("control plane: %w", err)
 	}
 	return path, nil

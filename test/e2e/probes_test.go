@@ -171,7 +171,7 @@ func TestA6_F5_ASetWithoutEffectIsRefused(t *testing.T) {
 		"field of a match condition":            {set("apps", "deployments", "granular:scale", "  matchConditions: [{name: a, expression: \"request.userinfo.username == 'x'\"}]\n"), "undefined field 'userinfo'"},
 		"type of a match condition":             {set("apps", "deployments", "granular:scale", "  matchConditions: [{name: a, expression: \"request.userInfo.username == 1\"}]\n"), "no matching overload"},
 		"parameter that is emitted no more": {
-			"apiVersion: fieldperm.dev/v1alpha1\nkind: PermissionSchema\nmetadata: {name: faulty}\nspec: {kind: Namespace, permissions: [{path: .metadata.labels, verb: example.com/labels}]}\n",
+			"apiVersion: fieldperm.dev/v1alpha1\nkind: PermissionSchema\nmetadata: {name: faulty}\nspec: {kind: Namespace, permissions: [{path: .metadata.labels, verb: example.com/labels, parameterSource: other}]}\n",
 			"add parameterSource: labelKey",
 		},
 	} {
