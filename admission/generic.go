@@ -51,7 +51,8 @@ func (r *Reviewer) reviewGeneric(ctx context.Context, endpoint Endpoint, req *ad
 	if answer.Failure != nil {
 		return nil, answer.Failure
 	}
-	result.Denial = &fieldperm.Denial{Generic: []string{verb}, GenericOnly: true, Unmet: unmet(authorizer, []fieldperm.Check{{Verb: verb}})}
+	result.Denial = &fieldperm.Denial{Generic: []string{verb}, GenericOnly: true}
+	result.Denial.Unmet = unmet(authorizer, result.Denial)
 	result.Message = denialMessage(result.Denial, req)
 	return result, nil
 }

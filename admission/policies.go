@@ -5,6 +5,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 	"strings"
 
 	admissionv1 "k8s.io/api/admission/v1"
@@ -104,16 +105,16 @@ func (a *authorizers) Authorize(ctx context.Context, verb string, generic bool) 
 	return out, err
 }
 
-// unmet returns the conditions that an authorizer of a review names in a denial: those of the verbs that count. Others may have been asked for at the
-// same time.
-func unmet(of fieldperm.Authorizer, checks []fieldperm.Check) []fieldperm.Unmet {
+// unmet returns the conditions that a denial names: those under which one of the verbs that it names would have been allowed. Others have been asked for
+// too, some of them only because several are asked for at the same time.
+func unmet(of fieldperm.Authorizer, denial *fieldperm.Denial) []fieldperm.Unmet {
 	a, ok := of.(*authorizers)
 	if !ok {
 		return nil
 	}
-	verbs := make([]string, len(checks))
-	for i := range checks {
-		verbs[i] = checks[i].Verb
+	verbs := slices.Clone(denial.Generic)
+	for _, v := range denial.Needs {
+		verbs = append(verbs, v.String())
 	}
 	return a.conditions.Unmet(verbs)
 }

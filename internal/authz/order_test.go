@@ -21,7 +21,9 @@ func (f fixedConditions) Authorize(context.Context, string, bool) (fieldperm.Aut
 	return f.answer, f.err
 }
 
-func (f fixedConditions) Unmet([]string) []fieldperm.Unmet { return []fieldperm.Unmet{{Name: f.answer.By}} }
+func (f fixedConditions) Unmet([]string) []fieldperm.Unmet {
+	return []fieldperm.Unmet{{Name: f.answer.By}}
+}
 
 // TestK7_PoliciesDecideBeforeWebhooks: the first answer that is an opinion or an error counts, and a failure is not lost.
 func TestK7_PoliciesDecideBeforeWebhooks(t *testing.T) {

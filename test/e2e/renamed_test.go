@@ -105,17 +105,17 @@ func farmUsers(t *testing.T, s *stack.Stack) {
 	grant(t, s, "farm-capacity", rule(farmGroup, resource, "get", "granular", "granular:capacity"))
 }
 
-// TestC3_TheSameGrantsThroughBothVersions: a user may change a field under either name, or under neither, except that granular verbs do not take a value
-// from its owner under another name (D8). etcd has what was allowed, and nothing else.
+// TestC3_TheSameGrantsThroughBothVersions: a user may change a field under either name, or under neither, except that who takes a value from its owner
+// under another name needs the verbs of the whole object (D8). etcd has what was allowed, and nothing else.
 func TestC3_TheSameGrantsThroughBothVersions(t *testing.T) {
 	s := start(t)
 	farmUsers(t, s)
 	f := newFarm(t, s, farms(farmNames.serve(t), "true", betaVerbs))
-	inForce(t, "the verbs of v1beta1", func() *corpus.Answer {
-		return send(t, wire(t, s, "farm-scaler"), http.MethodPatch, f.v1beta1.path(), merge, fields(t, `{"spec":{"size":2}}`), "dryRun=All")
+	inForce(t, "the verbs", func() *corpus.Answer {
+		return send(t, wire(t, s, "farm-scaler"), http.MethodPatch, f.v1.path(), merge, fields(t, `{"spec":{"replicas":2}}`), "dryRun=All")
 	}, 200)
 	inForce(t, "the barrier", func() *corpus.Answer {
-		return send(t, wire(t, s, "farm-updater"), http.MethodPatch, f.v1beta1.path(), merge, fields(t, `{"spec":{"sealed":false}}`), "dryRun=All")
+		return send(t, wire(t, s, "farm-updater"), http.MethodPatch, f.v1.path(), merge, fields(t, `{"spec":{"locked":false}}`), "dryRun=All")
 	}, 403)
 
 	const replicas, image, locked = "replicas", "image", "locked"
@@ -140,8 +140,8 @@ func TestC3_TheSameGrantsThroughBothVersions(t *testing.T) {
 				for how, write := range map[string]request{"patch": patch, "put": put} {
 					reset(t, f, field, of[1-i])
 					expected, want := f.stored(t), 403
-					isGranular := user == "farm-scaler" || user == "farm-painter"
-					if slices.Contains(allowed, field) && !(isGranular && version == f.v1beta1) {
+					isOwnName := version == f.v1 || name == "note"
+					if slices.Contains(allowed, field) && (isOwnName || user == "farm-locker") {
 						expected[field], want = value, 200
 					}
 					answer := write(t, wire(t, s, user))
