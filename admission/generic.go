@@ -52,7 +52,7 @@ func (r *Reviewer) reviewGeneric(ctx context.Context, endpoint Endpoint, req *ad
 		return nil, answer.Failure
 	}
 	result.Denial = &fieldperm.Denial{Generic: []string{verb}, GenericOnly: true}
-	result.Denial.Unmet = unmet(authorizer, result.Denial)
+	result.Denial.Unmet = unmet(authorizer, result.Denial, nil)
 	result.Message = denialMessage(result.Denial, req)
 	return result, nil
 }

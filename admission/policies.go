@@ -13,6 +13,7 @@ import (
 	"github.com/fieldperm/fieldperm/fieldperm"
 	"github.com/fieldperm/fieldperm/internal/rawjson"
 	"github.com/fieldperm/fieldperm/schema"
+	"github.com/fieldperm/fieldperm/verbs"
 )
 
 // Write is an admission request as conditions see it. The zero Write has no objects.
@@ -107,16 +108,19 @@ func (a *authorizers) Authorize(ctx context.Context, verb string, generic bool) 
 
 // unmet returns the conditions that a denial names: those under which one of the verbs that it names would have been allowed. Others have been asked for
 // too, some of them only because several are asked for at the same time.
-func unmet(of fieldperm.Authorizer, denial *fieldperm.Denial) []fieldperm.Unmet {
+func unmet(of fieldperm.Authorizer, denial *fieldperm.Denial, checks []fieldperm.Check) []fieldperm.Unmet {
 	a, ok := of.(*authorizers)
 	if !ok {
 		return nil
 	}
-	verbs := slices.Clone(denial.Generic)
+	names := slices.Clone(denial.Generic)
 	for _, v := range denial.Needs {
-		verbs = append(verbs, v.String())
+		names = append(names, v.String())
 	}
-	return a.conditions.Unmet(verbs)
+	if slices.ContainsFunc(checks, func(c fieldperm.Check) bool { return c.Verb == verbs.Marker && !c.Allowed }) {
+		names = append(names, verbs.Marker)
+	}
+	return a.conditions.Unmet(names)
 }
 
 // authorizer returns the authorizer of a request. The result is a denial if a condition denies one of the verbs of the request.

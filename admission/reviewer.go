@@ -165,7 +165,7 @@ func (r *Reviewer) decide(ctx context.Context, write *Write, review fieldperm.Re
 	result := &Result{Decision: decision, Requirements: review.Requirements}
 	if !decision.Allowed {
 		req := write.Request
-		decision.Denial.Unmet = unmet(authorizer, decision.Denial)
+		decision.Denial.Unmet = unmet(authorizer, decision.Denial, decision.Checks)
 		decision.Denial.Unattributed = fieldperm.Unattributed(req.Object.Raw, decision.Denial.Requirement)
 		result.Message = denialMessage(decision.Denial, req)
 	}
