@@ -25,8 +25,6 @@ var farmNames = renames{"replicas": "size", "image": "picture", "locked": "seale
 const (
 	farmVerbs = `[{"path":".spec.replicas","verb":"scale"},{"path":".spec.image","verb":"image"},{"path":".spec.locked","verb":"example.com/lock","excluded":true}]`
 	betaVerbs = `[{"path":".spec.size","verb":"scale"},{"path":".spec.picture","verb":"image"},{"path":".spec.sealed","verb":"example.com/lock","excluded":true}]`
-	// misled are verbs with which the author of v1beta1 gives the replicas the verb of the image.
-	misled = `[{"path":".spec.size","verb":"image"},{"path":".spec.picture","verb":"image"},{"path":".spec.sealed","verb":"example.com/lock","excluded":true}]`
 )
 
 // farms is a definition whose versions have different names for the same fields. declared is the value of the annotation that declares the
