@@ -5,6 +5,10 @@ import (
 	"slices"
 	"strings"
 	"testing"
+
+	runtimeschema "k8s.io/apimachinery/pkg/runtime/schema"
+
+	"github.com/fieldperm/fieldperm/test/schematest"
 )
 
 // D8: a short text may own paths that take gigabytes to write out. A user that sends one is charged for all owners, before any path is
@@ -87,4 +91,24 @@ func TestD8_PathsAreResolvedInAnyOrder(t *testing.T) {
 		`ownership .spec.plain: * specification`, `ownership .spec.containers[name="a"].image: * specification container container(a) image image(a)`,
 		`ownership .spec.containers[name="b"].image: * specification container container(b) image image(b)`, `ownership .spec["gone"]["deeper"]: * specification`,
 		`ownership .spec["gone"]: * specification`, `ownership .spec.replicas: * specification scale`)
+}
+
+// TestD8_ALargeObjectThatConversionMayEmptyIsDecided: no apply of it is simulated, but what managers own in it counts.
+func TestD8_ALargeObjectThatConversionMayEmptyIsDecided(t *testing.T) {
+	hpa, err := schematest.Schema(t).Kind(runtimeschema.GroupVersionKind{Group: "autoscaling", Version: "v2", Kind: "HorizontalPodAutoscaler"})
+	if err != nil {
+		t.Fatal(err)
+	}
+	var paths, labels []string
+	for i := range 12_000 {
+		paths, labels = append(paths, fmt.Sprintf(`"f:x%d":{}`, i)), append(labels, fmt.Sprintf(`"x%d":"1"`, i))
+	}
+	of := func(manager string) string {
+		entry := strings.Replace(owner(manager, "Apply", `{"f:metadata":{"f:labels":{`+strings.Join(paths, ",")+`}},"f:spec":{}}`), "example.com/v1", "autoscaling/v2", 1)
+		return `{"apiVersion":"autoscaling/v2","metadata":{"name":"x","labels":{` + strings.Join(labels, ",") + `},"managedFields":[` + entry + `]},"spec":{}}`
+	}
+	got, err := Diff(t.Context(), []byte(of("a")), []byte(of("b")), hpa, nil)
+	if err != nil || !slices.ContainsFunc(got, func(r Requirement) bool { return r.Path.IsRoot() }) {
+		t.Errorf("%d requirements, %v, want the whole object", len(got), err)
+	}
 }

@@ -277,17 +277,13 @@ func hasKey(item any, keys *smdvalue.FieldList) bool {
 	})
 }
 
-// simulate returns the objects of the simulation.
+// simulate returns the simulation. Its sets of owned paths are there after an error too.
 func (o *owners) simulate() *simulation {
 	if o.simulation != nil {
 		return o.simulation
 	}
 	sim := &simulation{}
 	o.simulation = sim
-	if left := mostValues; !isSmall(o.d.Old, &left, mostLevels) || !isSmall(o.d.New, &left, mostLevels) {
-		sim.err = errTooLarge
-		return sim
-	}
 	var updated, all []*smdpath.Set
 	for i := range o.is.entries {
 		e := &o.is.entries[i]
@@ -297,6 +293,10 @@ func (o *owners) simulate() *simulation {
 		}
 	}
 	sim.updated, sim.owned = union(updated), union(all)
+	if left := mostValues; !isSmall(o.d.Old, &left, mostLevels) || !isSmall(o.d.New, &left, mostLevels) {
+		sim.err = errTooLarge
+		return sim
+	}
 	if sim.old, sim.err = o.typed(o.d.Old); sim.err != nil {
 		return sim
 	}
