@@ -109,12 +109,25 @@ func (r *DecodedReview) withoutObjects(body []byte) []byte {
 
 // diff returns the requirements of the request. It scans the objects if they are not scanned yet.
 func (r *DecodedReview) diff(ctx context.Context, kind *schema.Kind, uncovered schema.VerbSet) ([]fieldperm.Requirement, error) {
-	raw, old := r.Request.OldObject.Raw, r.oldObject
-	if r.Request.Operation == admissionv1.Create {
-		raw, old = nil, rawjson.Value{}
-	}
 	if r.doc == nil {
-		return fieldperm.Diff(ctx, raw, r.Request.Object.Raw, kind, uncovered)
+		return fieldperm.Diff(ctx, r.stored(), r.Request.Object.Raw, kind, uncovered)
+	}
+	old := r.oldObject
+	if r.Request.Operation == admissionv1.Create {
+		old = rawjson.Value{}
 	}
 	return fieldperm.DiffValues(ctx, old, r.object, kind, uncovered)
+}
+
+// parts is diff for conditions on changes.
+func (r *DecodedReview) parts(ctx context.Context, kind *schema.Kind, uncovered schema.VerbSet) ([]fieldperm.Requirement, error) {
+	return fieldperm.DiffParts(ctx, r.stored(), r.Request.Object.Raw, kind, uncovered)
+}
+
+// stored returns the stored object, nil for a creation.
+func (r *DecodedReview) stored() []byte {
+	if r.Request.Operation == admissionv1.Create {
+		return nil
+	}
+	return r.Request.OldObject.Raw
 }

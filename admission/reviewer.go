@@ -89,13 +89,11 @@ func (r *Reviewer) ReviewDecoded(ctx context.Context, at Endpoint, in *DecodedRe
 	}
 	write := &Write{Request: req, Endpoint: at, read: objectReader{kind: kind, req: req}}
 	barriers := barriersInForce(ctx, compiled, &write.read)
-	write.parts = func() ([]fieldperm.Requirement, error) {
-		var old []byte
-		if req.Operation != admissionv1.Create {
-			old = req.OldObject.Raw
+	if r.Conditional != nil {
+		write.parts = func() ([]fieldperm.Requirement, error) {
+			out, err := in.parts(ctx, kind, barriers)
+			return ownersOfStatus(out, req), err
 		}
-		out, err := fieldperm.DiffParts(ctx, old, req.Object.Raw, kind, barriers)
-		return ownersOfStatus(out, req), err
 	}
 	requirements, err := r.changes(ctx, in, kind, barriers)
 	if err != nil {

@@ -1,7 +1,6 @@
 package schema
 
 import (
-	"cmp"
 	"slices"
 	"strings"
 
@@ -83,8 +82,7 @@ func (o *overlay) tooManyBarriers(at fieldpath.Pattern) error {
 	var most *guard
 	for _, l := range o.levels() {
 		for _, g := range l.barriers {
-			blamed := cmp.Or(g.includer, g.source)
-			if count[blamed]++; most == nil || count[blamed] > count[cmp.Or(most.includer, most.source)] {
+			if count[g.blamed()]++; most == nil || count[g.blamed()] > count[most.blamed()] {
 				most = g
 			}
 		}

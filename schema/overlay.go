@@ -176,8 +176,11 @@ func writesKey(writes []endpoint.Write) string {
 	return string(out)
 }
 
+// blamed returns the source of the document to blame for what fails at this place.
+func (g *guard) blamed() string { return cmp.Or(g.includer, g.source) }
+
 func (g *guard) fault(format string, args ...any) *Error {
-	return &Error{Source: cmp.Or(g.includer, g.source), Pointer: g.entry.Pointer, Message: fmt.Sprintf(format, args...)}
+	return &Error{Source: g.blamed(), Pointer: g.entry.Pointer, Message: fmt.Sprintf(format, args...)}
 }
 
 func sortedKeys[K cmp.Ordered, V any](m map[K]V) []K {

@@ -45,7 +45,7 @@ func (r *room) credit(g *guard) {
 	if g.rank <= RankCatalogue {
 		return
 	}
-	blamed := cmp.Or(g.includer, g.source)
+	blamed := g.blamed()
 	if r.takers[blamed] == nil {
 		r.takers[blamed] = &taker{entry: g}
 	}
