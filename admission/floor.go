@@ -221,7 +221,7 @@ const everythingText = "it is for every resource: while fieldperm is down, only 
 // compiled with.
 func SetWarnings(compiled *schema.Schema, set *schema.UncoveredDocument) []string {
 	var out []string
-	if resources := set.Set.Spec.Resources; len(resources) == 0 || everyResource(resources) {
+	if resources := compiled.SetResources(&set.Set.Spec); len(resources) == 0 || everyResource(resources) || set.Set.Spec.Fragment == "metadata" {
 		out = append(out, everythingText)
 	}
 	if resources := FloorResources(set.Set.Spec.Resources); len(resources) > 0 {

@@ -86,5 +86,5 @@ func templateWarning(compiled *schema.Schema, spec *v1alpha1.UncoveredPermission
 	if !isInTemplates {
 		return ""
 	}
-	return "it holds for Pods, and not for the templates that controllers make them from: name the workloads in spec.resources too (deployments.apps, jobs.batch, cronjobs.batch and the others), or write a PermissionSchema with fragment: podSpec"
+	return "it holds for Pods, and not for the templates that controllers make them from: name the workloads in spec.resources too (deployments.apps, jobs.batch, cronjobs.batch and the others), or write fragment: podSpec in place of resources"
 }

@@ -32,12 +32,15 @@ func (b *bearing) report(unmatched bool, pointer, format string, args ...any) {
 }
 
 // check reports the verbs and resources that have no effect. pointers are those of the verbs.
-func (b *bearing) check(spec *v1alpha1.UncoveredPermissionSetSpec, pointers []string) {
+func (b *bearing) check(spec *v1alpha1.UncoveredPermissionSetSpec, resources []v1alpha1.ResourceRule, pointers []string) {
 	named := map[*target]string{}
 	for i := range spec.Resources {
 		b.rule(&spec.Resources[i], fmt.Sprintf("/spec/resources/%d", i), named)
 	}
-	if len(spec.Resources) == 0 {
+	if spec.Fragment != "" {
+		b.fragment(spec, resources)
+	}
+	if len(resources) == 0 {
 		b.wild = true
 		b.targets = b.everything(func(runtimeschema.GroupResource) bool { return true }, "")
 	}
@@ -51,6 +54,18 @@ func (b *bearing) check(spec *v1alpha1.UncoveredPermissionSetSpec, pointers []st
 		if pointer, single := named[t]; single && !t.failed && !slices.ContainsFunc(b.verbs, func(v verbs.Verb) bool { return b.fit(t, v) == fits }) && b.allFit() {
 			b.report(false, pointer, "none of the verbs guards a field of %q: leave the resource out, or name a verb of its own", t)
 		}
+	}
+}
+
+// fragment finds the resources that contain the fragment of a set. Not each of them need have a field with one of the verbs.
+func (b *bearing) fragment(spec *v1alpha1.UncoveredPermissionSetSpec, resources []v1alpha1.ResourceRule) {
+	if !slices.Contains(v1alpha1.Fragments(), spec.Fragment) {
+		b.report(false, "/spec/fragment", "fragment %q does not exist: use one of %q", spec.Fragment, v1alpha1.Fragments())
+	} else if len(spec.Resources) > 0 {
+		b.report(false, "/spec/fragment", "the set names resources too: leave out one of the two")
+	}
+	for i := range resources[len(spec.Resources):] {
+		b.rule(&resources[len(spec.Resources)+i], "/spec/fragment", map[*target]string{})
 	}
 }
 

@@ -219,3 +219,48 @@ func TestF4_VerbsWhoseParameterChangesAreTaken(t *testing.T) {
 		t.Errorf("taken: %v", got)
 	}
 }
+
+// A set about a fragment holds for each resource that contains it, and for no other.
+func TestC2_ASetAboutAFragmentHoldsForResourcesThatContainIt(t *testing.T) {
+	definition := schematest.Definition{
+		Kind: "Widget", Verbs: `[{"path": ".spec.template", "include": "podTemplate"}]`,
+		Properties: `spec: {type: object, properties: {template: {type: object, properties: {spec: {type: object, properties: {hostNetwork: {type: boolean}}}}}}}`,
+	}.String()
+	set := schematest.UncoveredSet("x", "{uncoveredPermissions: ['granular:hostNamespaces'], fragment: podSpec}")
+	s, errs := compileWith(t, definition, set)
+	if len(errs) > 0 {
+		t.Fatal(errs)
+	}
+	for resource, want := range map[schema.ResourceRef]bool{
+		{Group: "", Version: "v1", Resource: "pods"}:                                     true,
+		{Group: "", Version: "v1", Resource: "pods", Subresource: "ephemeralcontainers"}: true,
+		{Group: "apps", Version: "v1", Resource: "deployments"}:                          true,
+		{Group: "batch", Version: "v1", Resource: "cronjobs"}:                            true,
+		{Group: "example.com", Version: "v1", Resource: "widgets"}:                       true,
+		{Group: "", Version: "v1", Resource: "configmaps"}:                               false,
+		{Group: "networking.k8s.io", Version: "v1", Resource: "networkpolicies"}:         false,
+	} {
+		barriers, err := s.Uncovered(t.Context(), resource, nil)
+		if err != nil || len(barriers) > 0 != want {
+			t.Errorf("%v: barriers %v, error %v, want a barrier: %v", resource, barriers, err, want)
+		}
+	}
+}
+
+// What is wrong about the fragment of a set is a fault, and the set then bars more, not less.
+func TestC2_AFaultyFragmentOfASetBarsMore(t *testing.T) {
+	for spec, want := range map[string]string{
+		"fragment: podspec": `/spec/fragment: fragment "podspec" does not exist: use one of ["conditions" "jobSpec" "metadata" "podSpec" "podTemplate"]`,
+		"fragment: podSpec, resources: [{apiGroups: [''], resources: [configmaps]}]": `/spec/fragment: the set names resources too: leave out one of the two`,
+	} {
+		s, errs := compileWith(t, schematest.UncoveredSet("x", "{uncoveredPermissions: ['granular:hostNamespaces'], "+spec+"}"))
+		if !slices.ContainsFunc(errs, func(err error) bool { return strings.Contains(err.Error(), want) }) {
+			t.Errorf("%s: errors %v, want %q", spec, errs, want)
+		}
+		for _, resource := range []string{"pods", "configmaps"} {
+			if barriers, err := s.Uncovered(t.Context(), schema.ResourceRef{Version: "v1", Resource: resource}, nil); err != nil || len(barriers) == 0 {
+				t.Errorf("%s: no barrier for %s, error %v", spec, resource, err)
+			}
+		}
+	}
+}

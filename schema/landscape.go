@@ -25,6 +25,8 @@ type landscape struct {
 	// through are the trees of bodies that write a part of an object of another kind.
 	through map[through]*Kind
 	borne   map[bearer]map[string]*borne
+	// containing are the resources that contain each fragment.
+	containing map[string][]v1alpha1.ResourceRule
 }
 
 // bearer is a tree, or the part of it that a subresource writes.
@@ -45,10 +47,16 @@ func newLandscape(s *Schema, owners map[runtimeschema.GroupVersionKind]*Topology
 	l := &landscape{
 		kinds: map[runtimeschema.GroupResource][]*Kind{}, failed: map[runtimeschema.GroupResource]bool{}, groups: map[string]bool{},
 		statusInside: map[runtimeschema.GroupResource]bool{}, bodies: map[runtimeschema.GroupKind][]*Kind{}, through: s.bodies, borne: map[bearer]map[string]*borne{},
+		containing: map[string][]v1alpha1.ResourceRule{},
 	}
 	for _, gvk := range inOrder(owners) {
 		resource := owners[gvk].resource(gvk)
 		l.groups[gvk.Group] = true
+		for _, fragment := range v1alpha1.Fragments() {
+			if _, contains := slices.BinarySearchFunc(s.containing[fragment], gvk.GroupKind(), compareKinds); contains && len(l.kinds[resource]) == 0 && !l.failed[resource] {
+				l.containing[fragment] = append(l.containing[fragment], v1alpha1.ResourceRule{APIGroups: []string{gvk.Group}, Resources: []string{resource.Resource}})
+			}
+		}
 		if owners[gvk].StatusInside[gvk] {
 			l.statusInside[resource] = true
 		}
@@ -61,6 +69,15 @@ func newLandscape(s *Schema, owners map[runtimeschema.GroupVersionKind]*Topology
 		l.bodies[gvk.GroupKind()] = append(l.bodies[gvk.GroupKind()], k)
 	}
 	return l
+}
+
+// SetResources returns the resources that a set is about: those that it names, or those that contain its fragment. None means every resource. The
+// Schema must have been compiled with the set.
+func (s *Schema) SetResources(spec *v1alpha1.UncoveredPermissionSetSpec) []v1alpha1.ResourceRule {
+	if spec.Fragment == "" || s.landscape == nil {
+		return spec.Resources
+	}
+	return append(slices.Clip(spec.Resources), s.landscape.containing[spec.Fragment]...)
 }
 
 // builtIn reports whether the group is built in, so that all its resources are known.

@@ -148,7 +148,7 @@ func (c *compiler) uncovered(s *Schema) []uncoveredSet {
 	var out []uncoveredSet
 	for i := range c.docs.Uncovered {
 		d := &c.docs.Uncovered[i]
-		set := uncoveredSet{source: d.Source, barrier: SetBarrier(d), verbs: VerbSet{}, resources: d.Set.Spec.Resources, declared: d.Set.Spec.MatchConditions}
+		set := uncoveredSet{source: d.Source, barrier: SetBarrier(d), verbs: VerbSet{}, resources: s.SetResources(&d.Set.Spec), declared: d.Set.Spec.MatchConditions}
 		if !d.Set.Spec.Denies() {
 			set.actions = d.Set.Spec.ValidationActions
 		}
@@ -167,7 +167,7 @@ func (c *compiler) uncovered(s *Schema) []uncoveredSet {
 				b.verbs, pointers = append(b.verbs, v), append(pointers, pointer)
 			}
 		}
-		b.check(&d.Set.Spec, pointers)
+		b.check(&d.Set.Spec, set.resources, pointers)
 		set.targets = b.targets
 		for _, t := range b.targets {
 			for _, v := range b.verbs {

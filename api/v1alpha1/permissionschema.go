@@ -64,7 +64,7 @@ type PermissionSchemaSpec struct {
 	Permissions []FieldPermission `json:"permissions"`
 }
 
-// Fragments returns the fragments that a PermissionSchema may be about, sorted.
+// Fragments returns the fragments that a PermissionSchema or an UncoveredPermissionSet may be about, sorted.
 func Fragments() []string {
 	return []string{"conditions", "jobSpec", "metadata", "podSpec", "podTemplate"}
 }

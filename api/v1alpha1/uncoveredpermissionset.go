@@ -30,6 +30,8 @@ type UncoveredPermissionSet struct {
 }
 
 // UncoveredPermissionSetSpec says which verbs are uncovered, where, and for whom.
+//
+// +kubebuilder:validation:XValidation:rule="!has(self.fragment) || !has(self.resources)",message="name resources or a fragment"
 type UncoveredPermissionSetSpec struct {
 	// uncoveredPermissions are whole verbs, such as granular:label(example.com). granular:* puts
 	// the barrier at the root of the object.
@@ -45,6 +47,11 @@ type UncoveredPermissionSetSpec struct {
 	// +listType=atomic
 	// +kubebuilder:validation:MaxItems=64
 	Resources []ResourceRule `json:"resources,omitempty"`
+	// fragment of the built-in catalogue, in place of resources: the set is about every resource that
+	// contains it, wherever in the object.
+	// +optional
+	// +kubebuilder:validation:Enum=conditions;jobSpec;metadata;podSpec;podTemplate
+	Fragment string `json:"fragment,omitempty"`
 	// matchConditions limit the set to the requests for which all are true. An error counts as true.
 	// +optional
 	// +listType=map

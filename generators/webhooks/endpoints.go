@@ -15,7 +15,7 @@ import (
 // SetEndpoints returns the endpoints of known resources that write a field which an UncoveredPermissionSet guards, one by one and under
 // all names of a resource. It leaves out the floor.
 func SetEndpoints(s *schema.Schema, d *schema.UncoveredDocument, plurals map[runtimeschema.GroupKind]string) []endpoint.Endpoint {
-	resources := d.Set.Spec.Resources
+	resources := s.SetResources(&d.Set.Spec)
 	if len(resources) == 0 {
 		resources = []v1alpha1.ResourceRule{{APIGroups: []string{"*"}, Resources: []string{"*"}}}
 	}

@@ -158,7 +158,7 @@ func isForeign(e *endpoint.Endpoint) bool {
 // addSet adds rules for the resources of an UncoveredPermissionSet, under all their names. In a set, a resource includes its
 // subresources. Only subresources that can write a field with one of the verbs get a rule. granular:* guards every body.
 func (r rules) addSet(spec *v1alpha1.UncoveredPermissionSetSpec, s *schema.Schema, plurals map[runtimeschema.GroupKind]string) {
-	resources := spec.Resources
+	resources := s.SetResources(spec)
 	if len(resources) == 0 {
 		resources = []v1alpha1.ResourceRule{{APIGroups: []string{"*"}, Resources: []string{"*"}}}
 	}
