@@ -49,19 +49,18 @@ func (r *Reviewer) Observe(ctx context.Context, in *DecodedReview, decide bool) 
 	if err != nil {
 		return nil, err
 	}
-	requirements, err := r.changes(ctx, in, kind, barriersInForce(ctx, compiled, objectsOf(kind, in.Request)))
-	if err != nil {
+	write := NewWrite(in.Request, kind, nil)
+	if err := r.findChanges(ctx, write, in, barriersInForce(ctx, compiled, &write.read)); err != nil {
 		return nil, err
 	}
-	out := &Observation{Verbs: specificVerbs(nil, requirements)}
-	write := NewWrite(in.Request, kind, requirements)
+	out := &Observation{Verbs: specificVerbs(nil, write.Changes)}
 	if out.Denied, err = r.denied(ctx, write); err != nil {
 		return nil, err
 	}
 	if out.Denied || !decide {
 		return out, nil
 	}
-	result, err := r.decide(ctx, write, fieldperm.Review{Requirements: requirements})
+	result, err := r.decide(ctx, write, fieldperm.Review{Requirements: write.Changes})
 	if err != nil {
 		return nil, err
 	}
@@ -119,11 +118,11 @@ func (r *Reviewer) try(ctx context.Context, in *DecodedReview, kind *schema.Kind
 	if len(barriers) == 0 {
 		return "", nil
 	}
-	requirements, err := r.changes(ctx, in, kind, barriers)
-	if err != nil {
+	write := NewWrite(in.Request, kind, nil)
+	if err := r.findChanges(ctx, write, in, barriers); err != nil {
 		return "", err
 	}
-	result, err := r.decide(ctx, NewWrite(in.Request, kind, requirements), fieldperm.Review{Requirements: requirements, UncoveredOnly: true})
+	result, err := r.decide(ctx, write, fieldperm.Review{Requirements: write.Changes, UncoveredOnly: true})
 	if err != nil {
 		return "", err
 	}

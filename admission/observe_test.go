@@ -5,11 +5,13 @@ import (
 	"errors"
 	"net/http"
 	"net/http/httptest"
+	"slices"
 	"strings"
 	"testing"
 
 	admissionv1 "k8s.io/api/admission/v1"
 
+	"github.com/fieldperm/fieldperm/fieldperm"
 	"github.com/fieldperm/fieldperm/schema"
 	"github.com/fieldperm/fieldperm/test/schematest"
 )
@@ -104,6 +106,27 @@ func TestP9_ObservedUpdatesAreAllowed(t *testing.T) {
 				t.Errorf("recorded %q, %d failed", recorded, c.watcher.failed)
 			}
 		})
+	}
+}
+
+// K4: a condition on changes sees each scalar of an added item in an observation too.
+func TestK4_P9_ConditionsOfAnObservationSeeEveryChange(t *testing.T) {
+	req := update(`{"template":{"spec":{"containers":[]}}}`, `{"template":{"spec":{"containers":[{"name":"web","image":"nginx"}]}}}`)
+	var seen []string
+	r := reviewer(schematest.Schema(t), holding("update"))
+	r.Conditional = func(w *Write, _ fieldperm.Authorizer) (Conditions, error) {
+		parts, err := w.Parts()
+		if err != nil {
+			t.Error(err)
+		}
+		for i := range parts {
+			seen = append(seen, parts[i].Path.String())
+		}
+		return nil, nil
+	}
+	respond(t, Handlers{MaxBytes: maxBytes}.ObservationHandler(r, &watcher{watches: true}), req)
+	if image := `.spec.template.spec.containers[?(@.name=="web")].image`; !slices.ContainsFunc(seen, func(path string) bool { return strings.HasSuffix(path, ".image") }) {
+		t.Errorf("conditions see %q, not %s", seen, image)
 	}
 }
 

@@ -87,19 +87,11 @@ func (r *Reviewer) ReviewDecoded(ctx context.Context, at Endpoint, in *DecodedRe
 	if err != nil {
 		return nil, err
 	}
-	write := &Write{Request: req, Endpoint: at, read: objectReader{kind: kind, req: req}}
-	barriers := barriersInForce(ctx, compiled, &write.read)
-	if r.Conditional != nil {
-		write.parts = func() ([]fieldperm.Requirement, error) {
-			out, err := in.parts(ctx, kind, barriers)
-			return ownersOfStatus(out, req), err
-		}
-	}
-	requirements, err := r.changes(ctx, in, kind, barriers)
-	if err != nil {
+	write := NewWrite(req, kind, nil)
+	write.Endpoint = at
+	if err := r.findChanges(ctx, write, in, barriersInForce(ctx, compiled, &write.read)); err != nil {
 		return nil, err
 	}
-	write.Changes = requirements
 	generic := []string{"update", "patch"}
 	if req.Operation == admissionv1.Create {
 		generic = []string{"create"}
@@ -110,7 +102,7 @@ func (r *Reviewer) ReviewDecoded(ctx context.Context, at Endpoint, in *DecodedRe
 	// A condition may have let a request in that the marker does not (A2).
 	of := RequestedResource(req)
 	return r.decide(ctx, write, fieldperm.Review{
-		Generic: generic, Requirements: requirements, UncoveredOnly: at == Uncovered, GenericOnly: !endpoint.TakesMarker(of.Group, of.Resource, of.Subresource),
+		Generic: generic, Requirements: write.Changes, UncoveredOnly: at == Uncovered, GenericOnly: !endpoint.TakesMarker(of.Group, of.Resource, of.Subresource),
 	})
 }
 
@@ -135,16 +127,24 @@ func (r *Reviewer) kindOf(req *admissionv1.AdmissionRequest) (*schema.Schema, *s
 	return compiled, kind, nil
 }
 
-// changes compares the objects of a request.
-func (r *Reviewer) changes(ctx context.Context, in *DecodedReview, kind *schema.Kind, barriers schema.VerbSet) ([]fieldperm.Requirement, error) {
+// findChanges compares the objects of a request, and gives the write its changes.
+func (r *Reviewer) findChanges(ctx context.Context, write *Write, in *DecodedReview, barriers schema.VerbSet) error {
+	kind := write.read.kind
 	diffing, span := startSpan(ctx, "diff")
 	requirements, err := in.diff(diffing, kind, barriers)
 	span.SetAttributes(spanChanges.Int(len(requirements)))
 	span.End()
 	if err != nil {
-		return nil, err
+		return err
 	}
-	return ownersOfStatus(requirements, in.Request), nil
+	write.Changes = ownersOfStatus(requirements, in.Request)
+	if r.Conditional != nil {
+		write.parts = func() ([]fieldperm.Requirement, error) {
+			out, err := in.parts(ctx, kind, barriers)
+			return ownersOfStatus(out, in.Request), err
+		}
+	}
+	return nil
 }
 
 // decide asks for the verbs of the user, and renders the denial.
