@@ -2,6 +2,7 @@ package fieldperm
 
 import (
 	"cmp"
+	"iter"
 	"slices"
 	"strings"
 
@@ -57,23 +58,37 @@ type candidate struct {
 
 // newPlan makes a plan for all requirements, or only for those with a barrier.
 func newPlan(requirements []Requirement, barredOnly bool) plan {
-	var groups []group
-	for i := range requirements {
-		r := &requirements[i]
-		if barredOnly && !r.Barred() {
-			continue
-		}
-		chain, level := r.Candidates(), firstLevel(r)
-		if n := len(groups) - 1; n >= 0 && groups[n].to == i && groups[n].level == level && slices.Equal(groups[n].chain, chain) {
-			groups[n].to++
-			continue
-		}
-		if len(groups) == cap(groups) {
-			groups = slices.Grow(groups, min(len(requirements)-i, 1+4*len(groups)))
-		}
-		groups = append(groups, group{from: i, to: i + 1, chain: chain, level: level, unasked: len(chain)})
+	n := 0
+	for range runs(requirements, barredOnly) {
+		n++
+	}
+	groups := make([]group, 0, n)
+	for from, to := range runs(requirements, barredOnly) {
+		r := &requirements[from]
+		groups = append(groups, group{from: from, to: to, chain: r.Candidates(), level: firstLevel(r), unasked: len(r.Candidates())})
 	}
 	return plan{groups: groups}
+}
+
+// runs yields the requirements from one index up to another that the same verbs cover, at the same levels.
+func runs(requirements []Requirement, barredOnly bool) iter.Seq2[int, int] {
+	return func(yield func(int, int) bool) {
+		for from, to := 0, 0; from < len(requirements); from = to {
+			r := &requirements[from]
+			to = from + 1
+			if barredOnly && !r.Barred() {
+				continue
+			}
+			for ; to < len(requirements) && (!barredOnly || requirements[to].Barred()); to++ {
+				if next := &requirements[to]; !slices.Equal(r.Candidates(), next.Candidates()) || firstLevel(r) != firstLevel(next) {
+					break
+				}
+			}
+			if !yield(from, to) {
+				return
+			}
+		}
+	}
 }
 
 // firstLevel returns the level of the first verb that counts. Levels count the whole chain, so that changes with and without a barrier ask for
@@ -142,7 +157,13 @@ func (p *plan) descend() bool {
 		}
 	}
 	slices.SortFunc(p.uses, func(a, b use) int { return strings.Compare(a.verb.String(), b.verb.String()) })
-	p.order = slices.Grow(p.order, len(p.uses))
+	distinct := 0
+	for i, u := range p.uses {
+		if i == 0 || u.verb != p.uses[i-1].verb {
+			distinct++
+		}
+	}
+	p.order = slices.Grow(p.order, distinct)
 	for rest := p.uses; len(rest) > 0; {
 		c, n := candidate{verb: rest[0].verb, after: rest[0].after}, 0
 		for ; n < len(rest) && rest[n].verb == c.verb; n++ {
