@@ -56,19 +56,10 @@ func (d *decider) record(verb string, generic bool, decision AuthorizerDecision)
 		d.refusals[verb] = &Refusal{Verb: verb, By: decision.By, Reason: decision.Reason}
 	}
 	if d.out.Checks == nil {
-		d.out.Checks = make([]Check, 0, d.expected())
+		d.out.Checks = make([]Check, 0, 8) // as many as an ordinary review needs
 	}
 	d.out.Checks = append(d.out.Checks, Check{verb, allowed, decision.By, decision.Skipped})
 	return allowed
-}
-
-// expected returns the number of checks of a typical review: one change, or one more verb for each further change.
-func (d *decider) expected() int {
-	n := len(d.review.Generic) + 1
-	if rs := d.review.Requirements; len(rs) > 0 {
-		n += len(rs[0].Candidates()) + len(rs) - 1
-	}
-	return min(n, d.limits.MaxChecks)
 }
 
 func (d *decider) decide(ctx context.Context) error {
@@ -87,56 +78,9 @@ func (d *decider) decide(ctx context.Context) error {
 			}
 		}
 	}
-	chain, members := sharedVerbs(requirements, barredOnly)
-	if members == 0 {
-		d.out.Allowed = ctx.Err() == nil
-		return ctx.Err()
-	}
-	if d.out.Mode == ModeGeneric {
+	p := newPlan(requirements, barredOnly)
+	if d.out.Mode == ModeGeneric && len(p.groups) > 0 {
 		d.out.Mode = ModeUncovered
-	}
-	asked, err := d.askShared(ctx, chain, barredOnly)
-	if err != nil || d.out.Allowed {
-		return err
-	}
-	return d.coverByPlan(ctx, barredOnly, asked)
-}
-
-// askShared asks for verbs of which each covers every change. Once the user holds one, no plan is needed. It returns the number of verbs
-// that the user does not hold.
-func (d *decider) askShared(ctx context.Context, chain []verbs.Verb, barredOnly bool) (int, error) {
-	for i, v := range chain {
-		// An authorizer that answers from a cache may not check the context, so it is checked here.
-		if err := ctx.Err(); err != nil {
-			return i, err
-		}
-		if d.exhausted() {
-			return i, nil
-		}
-		decision, err := d.authorizer.Authorize(ctx, v.String(), false)
-		if err != nil {
-			return i, err
-		}
-		if !d.record(v.String(), false, decision) {
-			continue
-		}
-		for j := range d.out.CoveredBy {
-			if !barredOnly || d.review.Requirements[j].Barred() {
-				d.out.CoveredBy[j] = v.String()
-			}
-		}
-		d.out.Allowed = true
-		return i, nil
-	}
-	return len(chain), nil
-}
-
-// coverByPlan makes a plan for the changes and works through it. asked is the number of shared verbs that the user does not hold.
-func (d *decider) coverByPlan(ctx context.Context, barredOnly bool, asked int) error {
-	var scratch planScratch
-	p := scratch.plan(d.review.Requirements, barredOnly)
-	for i := range asked {
-		p.record(p.uses[i].verb, false) // Every chain begins with these verbs, and so does the first.
 	}
 	return d.cover(ctx, &p)
 }
@@ -181,14 +125,13 @@ func (d *decider) exhausted() bool { return len(d.out.Checks) >= d.limits.MaxChe
 
 // cover works through the plan. It sets Allowed only when it reaches the end.
 func (d *decider) cover(ctx context.Context, p *plan) error {
-	var few [8]verbID
-	for p.blocked == none {
+	for p.blocked() == nil {
 		// An authorizer that answers from a cache may not check the context, so it is checked here.
 		if err := ctx.Err(); err != nil {
 			return err
 		}
 		left := d.limits.MaxChecks - len(d.out.Checks)
-		batch := p.next(few[:0], max(min(d.limits.Parallel, left), 1))
+		batch := p.next(max(min(d.limits.Parallel, left), 1))
 		if len(batch) == 0 {
 			break
 		}
@@ -200,30 +143,30 @@ func (d *decider) cover(ctx context.Context, p *plan) error {
 			return err
 		}
 	}
-	if p.blocked != none {
-		d.deny(p)
+	if g := p.blocked(); g != nil {
+		d.deny(p, g)
 	}
 	d.credit(p)
-	d.out.Allowed = p.remaining == 0
+	d.out.Allowed = p.remaining() == 0
 	return nil
 }
 
 // ask asks for verbs of one level. It takes the answers in a fixed order, so the outcome does not depend on which answer arrives first.
-func (d *decider) ask(ctx context.Context, p *plan, batch []verbID) error {
+func (d *decider) ask(ctx context.Context, p *plan, batch []candidate) error {
 	if len(batch) > 1 {
 		return d.askTogether(ctx, p, batch)
 	}
-	decision, err := d.authorizer.Authorize(ctx, p.verbs[batch[0]].text, false)
+	decision, err := d.authorizer.Authorize(ctx, batch[0].verb.String(), false)
 	if err != nil {
 		return err
 	}
-	d.take(p, batch[0], decision)
+	d.take(p, batch[0].verb, decision)
 	return nil
 }
 
 // askTogether asks for all verbs of the batch in parallel. Once an answer leaves a group without a verb, the checks that are still
 // running are cancelled. Their answers and errors do not count.
-func (d *decider) askTogether(ctx context.Context, p *plan, batch []verbID) error {
+func (d *decider) askTogether(ctx context.Context, p *plan, batch []candidate) error {
 	ctx, cancel := context.WithCancel(ctx)
 	running := make([]runningCheck, len(batch))
 	defer func() {
@@ -235,7 +178,7 @@ func (d *decider) askTogether(ctx context.Context, p *plan, batch []verbID) erro
 	authorizer := d.authorizer // A goroutine that used d would move d to the heap in every review.
 	for i := range running {
 		c := &running[i]
-		c.verb = p.verbs[batch[i]].text
+		c.verb = batch[i].verb.String()
 		if i > 0 {
 			c.done.Go(func() { c.run(ctx, authorizer) })
 		}
@@ -247,8 +190,8 @@ func (d *decider) askTogether(ctx context.Context, p *plan, batch []verbID) erro
 		if c.err != nil {
 			return c.err
 		}
-		d.take(p, batch[i], c.decision)
-		if p.blocked != none {
+		d.take(p, batch[i].verb, c.decision)
+		if p.blocked() != nil {
 			return nil
 		}
 	}
@@ -267,15 +210,16 @@ func (c *runningCheck) run(ctx context.Context, authorizer Authorizer) {
 	c.decision, c.err = authorizer.Authorize(ctx, c.verb, false)
 }
 
-func (d *decider) take(p *plan, v verbID, decision AuthorizerDecision) {
-	p.record(v, d.record(p.verbs[v].text, false, decision))
+func (d *decider) take(p *plan, v verbs.Verb, decision AuthorizerDecision) {
+	p.record(v, d.record(v.String(), false, decision))
 }
 
-func (d *decider) deny(p *plan) {
-	r := &d.review.Requirements[p.groups[p.blocked].from]
+// deny denies a review because of a group that has no verb left.
+func (d *decider) deny(p *plan, blocked *group) {
+	r := &d.review.Requirements[blocked.from]
 	needs := slices.Clone(r.Candidates())
 	slices.Reverse(needs)
-	d.out.Denial = &Denial{Requirement: r, Needs: needs, More: p.remaining - 1}
+	d.out.Denial = &Denial{Requirement: r, Needs: needs, More: p.remaining() - 1}
 	for _, v := range needs {
 		if d.out.Denial.Refusal = d.refusals[v.String()]; d.out.Denial.Refusal != nil {
 			break
@@ -286,23 +230,19 @@ func (d *decider) deny(p *plan) {
 	}
 }
 
-// denyForCost denies a review that would need too many checks (P3). The denial names the most specific verb that covers all remaining
-// changes. If no such verb exists, it names the most general verb of the first remaining change.
+// denyForCost denies a review that would need too many checks (P3). The denial names the verb that would have been enough.
 func (d *decider) denyForCost(p *plan) {
-	r := &d.review.Requirements[p.firstUncovered().from]
-	i := max(p.common(), 0)
-	d.out.Denial = &Denial{Requirement: r, Needs: r.Candidates()[i : i+1 : i+1], More: p.remaining - 1, Checks: d.limits.MaxChecks}
+	g, verb := p.cheapest()
+	d.out.Denial = &Denial{
+		Requirement: &d.review.Requirements[g.from], Needs: []verbs.Verb{verb}, More: p.remaining() - 1, Checks: d.limits.MaxChecks,
+	}
 }
 
 // credit records the verb that covers each requirement, also when the review ends in a denial.
 func (d *decider) credit(p *plan) {
 	for i := range p.groups {
-		g := &p.groups[i]
-		if !g.isCovered() {
-			continue
-		}
-		for j := g.from; j < g.to; j++ {
-			d.out.CoveredBy[j] = p.verbs[g.covered].text
+		for j := p.groups[i].from; j < p.groups[i].to; j++ {
+			d.out.CoveredBy[j] = p.groups[i].covered.String()
 		}
 	}
 }

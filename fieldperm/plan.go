@@ -1,242 +1,238 @@
 package fieldperm
 
-// plan is the order of checks for a set of requirements: level by level from general to specific (P1), and within a level first the verb
-// that covers most requirements (P2). A verb with a parameter shares its level with the next verb: container(web) covers one container,
-// image covers all images, so neither is more general, and P2 decides. From the answers the plan takes which groups are covered and which
-// have no verb left.
+import (
+	"cmp"
+	"iter"
+	"slices"
+	"strings"
+
+	"github.com/fieldperm/fieldperm/verbs"
+)
+
+// plan is the order of the checks for a set of requirements.
 //
-// The plan counts and never searches. It looks at each use of a verb in a chain at most four times: when the plan is made, at the level
-// of the use, when the verb is answered, and when the group is covered. So the cost of a plan is linear in the length of its chains,
-// whatever the answers are.
+//   - P1: level by level, from general to specific, each verb once, and only while a requirement waits for it at its level. A verb with a
+//     parameter shares its level with a verb without one that follows it: container(web) covers one container, image covers all images, so
+//     neither is more general.
+//   - P2: within a level, the verb that covers most requirements comes first. Among equals, it is the one with the fewest verbs after it in a
+//     chain, then the first by text. The answers do not change the order of their level.
+//   - P3: the caller stops after Limits.MaxChecks answers. The plan reads the chains level by level, and once more for each answer, so this
+//     limit bounds its cost too.
 type plan struct {
 	groups []group
-	// uses are the groups' chains, one after the other.
+	asked  []verbs.Verb
+	// level is the next level to put in order. The others are of the level before it: uses are its verbs in open groups, order has each of
+	// these verbs once, and the first done of them have been asked for or passed over.
+	level int
 	uses  []use
-	verbs []planned
-	// open is the first group that may have a verb at this level or a lower one; the field next of each group leads to the next such
-	// group.
-	open  groupID
-	level int32
-	// order is a heap of the level's verbs with the next verb to ask for on top.
-	order []verbID
-	// remaining is the number of requirements that are not covered.
-	remaining int
-	// blocked is the first group that is not covered and has no verb left to ask for.
-	blocked groupID
+	order []candidate
+	done  int
 }
 
 // group is a run of requirements that the same verbs cover.
 type group struct {
 	// from is the index of its first requirement; to is the index after its last.
-	from, to int32
-	// Its uses are uses[begin:end]. The uses before at are at levels that are already in order.
-	begin, end, at useID
-	// unasked is the number of its uses whose verb has no answer yet.
-	unasked int32
-	covered verbID
-	next    groupID
+	from, to int
+	chain    []verbs.Verb
+	// at is the index in chain of the first verb that is not yet in order, and level is its level.
+	at, level int
+	// unasked is the number of verbs in chain that have no answer.
+	unasked int
+	// covered is the verb that covers the group. It is zero in an open group.
+	covered verbs.Verb
 }
 
-// use is one verb in the chain of a group.
+// use is a verb in the chain of a group, with the number of verbs after it.
 type use struct {
-	verb  verbID
-	group groupID
-	level int32
-	// next is the next use of the same verb.
-	next useID
+	verb  verbs.Verb
+	group *group
+	after int
 }
 
-// planned is the state of one verb.
-type planned struct {
-	text          string
-	parameterized bool
-	asked         bool
-	// uses is the first use of the verb; the field next of each use leads to the next one.
-	uses useID
-	// waiting is the number of its uses in groups that are not covered.
-	waiting int32
-	// weighed is the level for which members and fewest are valid.
-	weighed int32
-	// members is the number of requirements that the verb would cover.
-	members int32
-	// fewest is the smallest number of verbs that follow it in a chain.
-	fewest int32
+// candidate is a verb of a level, with the number of requirements that it would cover and the smallest number of verbs after it.
+type candidate struct {
+	verb           verbs.Verb
+	uses           []use
+	members, after int
 }
 
-type (
-	groupID int32
-	verbID  int32
-	useID   int32
-)
-
-// none means no group, no verb or no use.
-const none = -1
-
-func (g *group) isCovered() bool { return g.covered != none }
-
-// next appends the verbs to ask for in parallel to into, at most limit, in order. They come from the lowest level that has any, and a
-// group still waits for each of them. A group may already be covered at the same level by a verb further down its chain. If a group has
-// two verbs at one level, one has a parameter and the other has none; they are not asked for in parallel, because one of them may be
-// enough. next returns none when all groups are covered or blocked.
-func (p *plan) next(into []verbID, limit int) []verbID {
-	for p.remaining > 0 {
-		for len(p.order) > 0 && len(into) < limit {
-			if len(into) > 0 && p.verbs[into[0]].parameterized != p.verbs[p.order[0]].parameterized {
-				break
-			}
-			if v := p.pop(); p.verbs[v].waiting > 0 {
-				into = append(into, v)
-			}
-		}
-		if len(into) > 0 || !p.descend() {
-			break
-		}
+// newPlan makes a plan for all requirements, or only for those with a barrier.
+func newPlan(requirements []Requirement, barredOnly bool) plan {
+	n := 0
+	for range runs(requirements, barredOnly) {
+		n++
 	}
-	return into
+	groups := make([]group, 0, n)
+	for from, to := range runs(requirements, barredOnly) {
+		r := &requirements[from]
+		groups = append(groups, group{from: from, to: to, chain: r.Candidates(), level: firstLevel(r), unasked: len(r.Candidates())})
+	}
+	return plan{groups: groups}
 }
 
-// descend puts the verbs of the next level in order. It reports false after the last level.
-func (p *plan) descend() bool {
-	at := &p.open
-	for *at != none {
-		g := &p.groups[*at]
-		if g.isCovered() || g.at >= g.end {
-			*at = g.next
-			continue
-		}
-		at = &g.next
-		for ; g.at < g.end && p.uses[g.at].level == p.level; g.at++ {
-			if v := p.uses[g.at].verb; !p.verbs[v].asked {
-				p.weigh(v, g.to-g.from, int32(g.end-g.at)-1)
+// runs yields the requirements from one index up to another that the same verbs cover, at the same levels.
+func runs(requirements []Requirement, barredOnly bool) iter.Seq2[int, int] {
+	return func(yield func(int, int) bool) {
+		for from, to := 0, 0; from < len(requirements); from = to {
+			r := &requirements[from]
+			to = from + 1
+			if barredOnly && !r.Barred() {
+				continue
+			}
+			for ; to < len(requirements) && (!barredOnly || requirements[to].Barred()); to++ {
+				if next := &requirements[to]; !slices.Equal(r.Candidates(), next.Candidates()) || firstLevel(r) != firstLevel(next) {
+					break
+				}
+			}
+			if !yield(from, to) {
+				return
 			}
 		}
 	}
-	for i := len(p.order)/2 - 1; i >= 0; i-- {
-		p.sink(i)
+}
+
+// firstLevel returns the level of the first verb that counts. Levels count the whole chain, so that changes with and without a barrier ask for
+// a verb at the same time.
+func firstLevel(r *Requirement) int {
+	level := 0
+	for i := 1; i <= r.Barrier && i < len(r.Chain); i++ {
+		level += below(r.Chain[i-1], r.Chain[i])
 	}
-	p.level++
-	return p.open != none
+	return level
 }
 
-// weigh adds a group to the weight of its verb at this level.
-func (p *plan) weigh(v verbID, members, left int32) {
-	w := &p.verbs[v]
-	if w.weighed != p.level {
-		w.weighed, w.members, w.fewest = p.level, 0, left
-		p.order = p.order[:len(p.order)+1]
-		p.order[len(p.order)-1] = v
+// below returns how many levels a verb is below the verb before it in a chain: 0 if only the verb before has a parameter, else 1.
+func below(before, v verbs.Verb) int {
+	if before.HasParameter() && !v.HasParameter() {
+		return 0
 	}
-	w.members += members
-	w.fewest = min(w.fewest, left)
+	return 1
 }
 
-// before reports whether verb a of the level is asked for before verb b (P2). The text decides last, so that the order is deterministic.
-func (p *plan) before(a, b verbID) bool {
-	v, w := &p.verbs[a], &p.verbs[b]
-	switch {
-	case v.members != w.members:
-		return v.members > w.members
-	case v.fewest != w.fewest:
-		return v.fewest < w.fewest
-	}
-	return v.text < w.text
-}
-
-// pop removes the top verb. A heap is used, not a sort, because a review seldom asks for all verbs of a level.
-func (p *plan) pop() verbID {
-	top, last := p.order[0], len(p.order)-1
-	p.order[0] = p.order[last]
-	p.order = p.order[:last]
-	p.sink(0)
-	return top
-}
-
-// sink restores the heap below i.
-func (p *plan) sink(i int) {
-	for {
-		first := i
-		for child := 2*i + 1; child <= 2*i+2 && child < len(p.order); child++ {
-			if p.before(p.order[child], p.order[first]) {
-				first = child
-			}
-		}
-		if first == i {
+// open yields the groups that are not covered.
+func (p *plan) open(yield func(*group) bool) {
+	for i := range p.groups {
+		if g := &p.groups[i]; g.covered.IsZero() && !yield(g) {
 			return
 		}
-		p.order[i], p.order[first] = p.order[first], p.order[i]
-		i = first
 	}
 }
 
-// record records the answer to a verb.
-func (p *plan) record(v verbID, allowed bool) {
-	p.verbs[v].asked = true
-	for u := p.verbs[v].uses; u != none; u = p.uses[u].next {
-		id := p.uses[u].group
-		g := &p.groups[id]
-		switch {
-		case g.isCovered():
-		case allowed && p.verbs[v].text != "":
-			p.cover(g, v)
-		default:
+// next returns the verbs to ask for in parallel, in order: at most limit, and none if no group waits for a verb. A group with two verbs at
+// one level has one with a parameter and one without. They are not asked for in parallel, because one of them may be enough.
+func (p *plan) next(limit int) []candidate {
+	for p.done < len(p.order) || p.descend() {
+		rest, n := p.order[p.done:], 0
+		for n < min(limit, len(rest)) && rest[n].isAwaited() && rest[n].verb.HasParameter() == rest[0].verb.HasParameter() {
+			n++
+		}
+		p.done += max(n, 1)
+		if n > 0 {
+			return rest[:n]
+		}
+	}
+	return nil
+}
+
+func (c *candidate) isAwaited() bool {
+	return slices.ContainsFunc(c.uses, func(u use) bool { return u.group.covered.IsZero() })
+}
+
+// descend puts the verbs of the next level in order (P2). It reports false after the last level.
+func (p *plan) descend() bool {
+	p.uses, p.order, p.done = slices.Grow(p.uses[:0], len(p.groups)), p.order[:0], 0
+	for deeper := true; deeper && len(p.uses) == 0; p.level++ {
+		deeper = false
+		for g := range p.open {
+			for g.at < len(g.chain) && g.level == p.level {
+				v := g.chain[g.at]
+				if g.at++; g.at < len(g.chain) {
+					g.level += below(v, g.chain[g.at])
+				}
+				if !slices.Contains(p.asked, v) {
+					p.uses = append(p.uses, use{verb: v, group: g, after: len(g.chain) - g.at})
+				}
+			}
+			deeper = deeper || g.at < len(g.chain)
+		}
+	}
+	slices.SortFunc(p.uses, func(a, b use) int { return strings.Compare(a.verb.String(), b.verb.String()) })
+	distinct := 0
+	for i, u := range p.uses {
+		if i == 0 || u.verb != p.uses[i-1].verb {
+			distinct++
+		}
+	}
+	p.order = slices.Grow(p.order, distinct)
+	for rest := p.uses; len(rest) > 0; {
+		c, n := candidate{verb: rest[0].verb, after: rest[0].after}, 0
+		for ; n < len(rest) && rest[n].verb == c.verb; n++ {
+			c.members += rest[n].group.to - rest[n].group.from
+			c.after = min(c.after, rest[n].after)
+		}
+		c.uses, rest = rest[:n], rest[n:]
+		p.order = append(p.order, c)
+	}
+	slices.SortFunc(p.order, func(a, b candidate) int {
+		return cmp.Or(cmp.Compare(b.members, a.members), cmp.Compare(a.after, b.after), strings.Compare(a.verb.String(), b.verb.String()))
+	})
+	return len(p.order) > 0
+}
+
+// record records the answer to a verb. The zero Verb covers nothing.
+func (p *plan) record(v verbs.Verb, held bool) {
+	p.asked = append(p.asked, v)
+	for g := range p.open {
+		for _, has := range g.chain {
+			if has != v {
+				continue
+			}
 			g.unasked--
-			p.block(id)
+			if held {
+				g.covered = v
+			}
 		}
 	}
 }
 
-// cover marks a group as covered, so that its verbs no longer wait for it.
-func (p *plan) cover(g *group, v verbID) {
-	g.covered = v
-	p.remaining -= int(g.to - g.from)
-	for _, u := range p.uses[g.begin:g.end] {
-		p.verbs[u.verb].waiting--
-	}
-}
-
-// block records the group as blocked if it has no verb left.
-func (p *plan) block(id groupID) {
-	if p.groups[id].unasked == 0 && (p.blocked == none || id < p.blocked) {
-		p.blocked = id
-	}
-}
-
-// firstUncovered returns the first group that is not covered, nil if there is none.
-func (p *plan) firstUncovered() *group {
-	for i := range p.groups {
-		if g := &p.groups[i]; !g.isCovered() {
+// blocked returns the first group that is not covered and has no verb left to ask for, nil if there is none.
+func (p *plan) blocked() *group {
+	for g := range p.open {
+		if g.unasked == 0 {
 			return g
 		}
 	}
 	return nil
 }
 
-// common returns an index in the chain of the first uncovered group: that of the most specific verb that covers all uncovered groups. It
-// returns none if there is no such verb.
-func (p *plan) common() int {
-	first, n := p.firstUncovered(), int32(0)
-	// The plan weighs no further level, so members can now count the groups that have the verb.
-	for i := range p.verbs {
-		p.verbs[i].weighed, p.verbs[i].members = none, 0
+// remaining returns the number of requirements that are not covered.
+func (p *plan) remaining() int {
+	n := 0
+	for g := range p.open {
+		n += g.to - g.from
 	}
-	for i := range p.groups {
-		g := &p.groups[i]
-		if g.isCovered() {
-			continue
-		}
-		n++
-		for _, u := range p.uses[g.begin:g.end] {
-			// A chain may have a verb twice.
-			if v := &p.verbs[u.verb]; v.weighed != int32(i) {
-				v.weighed = int32(i)
-				v.members++
+	return n
+}
+
+// cheapest returns the first group that is not covered, and the most specific of its verbs that covers all such groups. If no verb does, it
+// returns the most general verb of the group.
+func (p *plan) cheapest() (*group, verbs.Verb) {
+	var first *group
+	n, has := 0, map[verbs.Verb]int{} // has counts the groups with the verb, as long as all have it.
+	for g := range p.open {
+		first = cmp.Or(first, g)
+		for _, v := range g.chain {
+			if has[v] == n {
+				has[v] = n + 1
 			}
 		}
+		n++
 	}
-	for i := first.end - 1; i >= first.begin; i-- {
-		if p.verbs[p.uses[i].verb].members == n {
-			return int(i - first.begin)
+	verb := first.chain[0]
+	for _, v := range first.chain {
+		if has[v] == n {
+			verb = v
 		}
 	}
-	return none
+	return first, verb
 }

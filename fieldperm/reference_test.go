@@ -3,202 +3,52 @@ package fieldperm
 import (
 	"cmp"
 	"context"
-	"fmt"
 	"slices"
 	"strings"
-	"sync"
 
 	"github.com/fieldperm/fieldperm/verbs"
 )
 
-// The reference is the deliberately simple implementation: it groups by text, searches all groups for every check, and counts nothing. It
-// was in use before plan; the tests compare plan with it.
+// The reference is deliberately dumb: it asks for one verb after the other, and for each question it looks at all requirements again. It has
+// no groups, keeps no position in a chain and counts nothing. Of Limits.Parallel it knows only which verbs are asked for at once, so that the
+// answer to one cannot make another needless.
 
 // decideByReference is Decide.
 func decideByReference(ctx context.Context, authorizer Authorizer, review Review, limits Limits) (Decision, error) {
-	d := &referenceDecider{authorizer: authorizer, review: review, limits: limits, refusals: map[string]*Refusal{}}
-	if d.limits.MaxChecks <= 0 {
-		d.limits.MaxChecks = DefaultMaxChecks
+	d := &reference{ctx: ctx, authorizer: authorizer, review: review, max: limits.MaxChecks, parallel: max(limits.Parallel, 1), refusals: map[string]*Refusal{}, answered: map[verbs.Verb]bool{}}
+	if d.max <= 0 {
+		d.max = DefaultMaxChecks
 	}
-	d.limits.Parallel = max(d.limits.Parallel, 1)
-	if err := d.decide(ctx); err != nil {
-		return Decision{}, err
-	}
-	if d.out.Denial != nil && d.failure != nil {
+	d.out.CoveredBy = make([]string, len(review.Requirements))
+	d.decide()
+	switch {
+	case d.err != nil:
+		return Decision{}, d.err
+	case d.out.Denial != nil && d.failure != nil:
 		return Decision{}, d.failure
 	}
 	d.out.Allowed = d.out.Denial == nil
 	return d.out, nil
 }
 
-type referenceGroup struct {
-	candidates []verbs.Verb
-	levels     []int // of the candidates
-	members    []int
-	covered    verbs.Verb
+type reference struct {
+	ctx           context.Context //nolint:containedctx // It lives as long as the call.
+	authorizer    Authorizer
+	review        Review
+	max, parallel int
+	out           Decision
+	err, failure  error
+	refusals      map[string]*Refusal
+	answered      map[verbs.Verb]bool
 }
 
-func (g *referenceGroup) isCovered() bool { return !g.covered.IsZero() }
-
-// levelsOf counts the steps from general to specific. A verb with a parameter is at the level of the next verb without one.
-func levelsOf(chain []verbs.Verb) []int {
-	var out []int
-	level := 0
-	for i, v := range chain {
-		_, parameterized := v.Parameter()
-		if i > 0 {
-			if _, after := chain[i-1].Parameter(); !after || parameterized {
-				level++
-			}
-		}
-		out = append(out, level)
+// holds asks for one verb.
+func (d *reference) holds(verb string, generic bool) bool {
+	answer, err := d.authorizer.Authorize(d.ctx, verb, generic)
+	if err != nil {
+		d.err = err
+		return false
 	}
-	return out
-}
-
-type referencePlan struct {
-	groups  []*referenceGroup
-	answers map[verbs.Verb]bool
-	level   int
-}
-
-func newReferencePlan(requirements []Requirement, need []int) *referencePlan {
-	p := &referencePlan{answers: map[verbs.Verb]bool{}}
-	byKey := map[string]*referenceGroup{}
-	for _, i := range need {
-		r := &requirements[i]
-		levels := levelsOf(r.Chain)[max(r.Barrier, 0):]
-		key := fmt.Sprint(levels, r.Candidates())
-		if byKey[key] == nil {
-			byKey[key] = &referenceGroup{candidates: r.Candidates(), levels: levels}
-			p.groups = append(p.groups, byKey[key])
-		}
-		byKey[key].members = append(byKey[key].members, i)
-	}
-	return p
-}
-
-func (p *referencePlan) next() []verbs.Verb {
-	type weight struct {
-		verb           verbs.Verb
-		members, fewer int
-	}
-	for ; ; p.level++ {
-		weights := map[verbs.Verb]*weight{}
-		deeper := false
-		for _, g := range p.groups {
-			if g.isCovered() {
-				continue
-			}
-			for i, v := range g.candidates {
-				deeper = deeper || g.levels[i] > p.level
-				if _, asked := p.answers[v]; g.levels[i] != p.level || asked {
-					continue
-				}
-				left := len(g.candidates) - 1 - i
-				w := weights[v]
-				if w == nil {
-					w = &weight{verb: v, fewer: left}
-					weights[v] = w
-				}
-				w.members += len(g.members)
-				w.fewer = min(w.fewer, left)
-			}
-		}
-		if len(weights) > 0 {
-			var order []*weight
-			for _, w := range weights {
-				order = append(order, w)
-			}
-			slices.SortFunc(order, func(a, b *weight) int {
-				return cmp.Or(cmp.Compare(b.members, a.members), cmp.Compare(a.fewer, b.fewer), strings.Compare(a.verb.String(), b.verb.String()))
-			})
-			var out []verbs.Verb
-			for _, w := range order {
-				out = append(out, w.verb)
-			}
-			return out
-		}
-		if !deeper {
-			return nil
-		}
-	}
-}
-
-func (p *referencePlan) record(v verbs.Verb, allowed bool) {
-	p.answers[v] = allowed
-	for _, g := range p.groups {
-		if allowed && !g.isCovered() && slices.Contains(g.candidates, v) {
-			g.covered = v
-		}
-	}
-}
-
-func (p *referencePlan) blocked() *referenceGroup {
-	for _, g := range p.groups {
-		open := slices.ContainsFunc(g.candidates, func(v verbs.Verb) bool { _, asked := p.answers[v]; return !asked })
-		if !g.isCovered() && !open {
-			return g
-		}
-	}
-	return nil
-}
-
-func (p *referencePlan) remaining() int {
-	n := 0
-	for _, g := range p.groups {
-		if !g.isCovered() {
-			n += len(g.members)
-		}
-	}
-	return n
-}
-
-func (p *referencePlan) common() verbs.Verb {
-	var shared []verbs.Verb
-	first := true
-	for _, g := range p.groups {
-		switch {
-		case g.isCovered():
-		case first:
-			shared, first = slices.Clone(g.candidates), false
-		default:
-			shared = slices.DeleteFunc(shared, func(v verbs.Verb) bool { return !slices.Contains(g.candidates, v) })
-		}
-	}
-	if len(shared) == 0 {
-		return verbs.Verb{}
-	}
-	return shared[len(shared)-1]
-}
-
-func (p *referencePlan) needed(level []verbs.Verb) []verbs.Verb {
-	return slices.DeleteFunc(level, func(v verbs.Verb) bool {
-		return !slices.ContainsFunc(p.groups, func(g *referenceGroup) bool { return !g.isCovered() && slices.Contains(g.candidates, v) })
-	})
-}
-
-// alike returns the number of verbs before the first position where some verbs have a parameter and others have none.
-func alike(level []verbs.Verb) int {
-	_, first := level[0].Parameter()
-	for i, v := range level {
-		if _, parameterized := v.Parameter(); parameterized != first {
-			return i
-		}
-	}
-	return len(level)
-}
-
-type referenceDecider struct {
-	authorizer Authorizer
-	review     Review
-	limits     Limits
-	out        Decision
-	failure    error
-	refusals   map[string]*Refusal
-}
-
-func (d *referenceDecider) record(verb string, generic bool, answer AuthorizerDecision) bool {
 	allowed := answer.Allowed()
 	if generic && !answer.AllowsGeneric() {
 		if allowed {
@@ -216,149 +66,160 @@ func (d *referenceDecider) record(verb string, generic bool, answer AuthorizerDe
 	return allowed
 }
 
-func (d *referenceDecider) decide(ctx context.Context) error {
-	requirements := d.review.Requirements
-	d.out.CoveredBy = make([]string, len(requirements))
-	generic, err := d.enter(ctx)
-	if err != nil || d.out.Denial != nil {
-		return err
+func (d *reference) exhausted() bool { return len(d.out.Checks) >= d.max }
+
+func (d *reference) decide() {
+	generic := d.enter()
+	if d.err != nil || d.out.Denial != nil {
+		return
 	}
-	var need []int
-	for i := range requirements {
+	var open []int
+	for i, r := range d.review.Requirements {
 		switch {
-		case requirements[i].Barred():
-			need = append(need, i)
+		case r.Barred():
+			open = append(open, i)
 		case generic != "":
 			d.out.CoveredBy[i] = generic
 		case !d.review.UncoveredOnly:
-			need = append(need, i)
+			open = append(open, i)
 		}
 	}
-	if len(need) > 0 && d.out.Mode == ModeGeneric {
+	if len(open) > 0 && d.out.Mode == ModeGeneric {
 		d.out.Mode = ModeUncovered
 	}
-	p := newReferencePlan(requirements, need)
-	defer func() {
-		for _, g := range p.groups {
-			for _, i := range g.members {
-				d.out.CoveredBy[i] = g.covered.String()
-			}
-		}
-	}()
-	return d.cover(ctx, p)
+	d.cover(open)
 }
 
-func (d *referenceDecider) enter(ctx context.Context) (string, error) {
+func (d *reference) enter() (generic string) {
 	if d.review.UncoveredOnly {
 		d.out.Mode = ModeUncovered
-		return "", nil
+		return ""
 	}
 	for _, verb := range d.review.Generic {
 		if d.exhausted() {
 			break
 		}
-		answer, err := d.authorizer.Authorize(ctx, verb, true)
-		if err != nil {
-			return "", err
-		}
-		if d.record(verb, true, answer) {
+		if held := d.holds(verb, true); held || d.err != nil {
 			d.out.Mode = ModeGeneric
-			return verb, nil
+			return verb
 		}
 	}
 	d.out.Mode = ModeNone
-	if !d.exhausted() {
-		answer, err := d.authorizer.Authorize(ctx, verbs.Marker, false)
-		if err != nil {
-			return "", err
-		}
-		if d.record(verbs.Marker, false, answer) {
-			d.out.Mode = ModeGranular
-			return "", nil
-		}
+	if !d.exhausted() && d.holds(verbs.Marker, false) {
+		d.out.Mode = ModeGranular
+	} else {
+		d.out.Denial = &Denial{Generic: d.review.Generic, More: len(d.review.Requirements), Refusal: d.refusals[verbs.Marker]}
 	}
-	d.out.Denial = &Denial{Generic: d.review.Generic, More: len(d.review.Requirements), Refusal: d.refusals[verbs.Marker]}
-	return "", nil
+	return ""
 }
 
-func (d *referenceDecider) exhausted() bool { return len(d.out.Checks) >= d.limits.MaxChecks }
+// verbsAt returns the verbs of a requirement that count and are at a level, with the number of verbs after each. The level counts the steps
+// from general to specific. A verb with a parameter is at the level of the next verb without one.
+func verbsAt(r *Requirement, level int) map[verbs.Verb]int {
+	out, at := map[verbs.Verb]int{}, 0
+	for i, v := range r.Chain {
+		if i > 0 && (v.HasParameter() || !r.Chain[i-1].HasParameter()) {
+			at++
+		}
+		if i >= r.Barrier && at == level {
+			out[v] = len(r.Chain) - 1 - i
+		}
+	}
+	return out
+}
 
-func (d *referenceDecider) cover(ctx context.Context, p *referencePlan) error {
-	for {
-		if g := p.blocked(); g != nil {
-			d.deny(p, g)
-			return nil
-		}
-		level := p.next()
-		if len(level) == 0 {
-			return nil
-		}
-		for p.blocked() == nil {
-			if level = p.needed(level); len(level) == 0 {
-				break
+// order returns the verbs of a level that have no answer: first what covers most of the open requirements (P2).
+func (d *reference) order(open []int, level int) []verbs.Verb {
+	members, after := map[verbs.Verb]int{}, map[verbs.Verb]int{}
+	var out []verbs.Verb
+	for _, i := range open {
+		for v, n := range verbsAt(&d.review.Requirements[i], level) {
+			if members[v]++; members[v] == 1 {
+				after[v] = n
+				out = append(out, v)
 			}
-			if d.exhausted() {
-				d.denyForCost(p)
-				return nil
+			after[v] = min(after[v], n)
+		}
+	}
+	out = slices.DeleteFunc(out, func(v verbs.Verb) bool { return d.answered[v] })
+	slices.SortFunc(out, func(a, b verbs.Verb) int {
+		return cmp.Or(cmp.Compare(members[b], members[a]), cmp.Compare(after[a], after[b]), strings.Compare(a.String(), b.String()))
+	})
+	return out
+}
+
+// cover asks for the verbs of each level (P1), until a requirement has no verb left or the limit is reached (P3).
+func (d *reference) cover(open []int) {
+	requirements, deepest := d.review.Requirements, 0
+	for _, i := range open {
+		deepest = max(deepest, len(requirements[i].Chain))
+	}
+	done := d.denied(open)
+	for level := 0; level <= deepest && !done; level++ {
+		waits := func(v verbs.Verb) bool {
+			return slices.ContainsFunc(open, func(i int) bool { _, has := verbsAt(&requirements[i], level)[v]; return has })
+		}
+		for order := d.order(open, level); len(order) > 0 && !done; {
+			n := 0
+			for n < min(len(order), d.parallel, max(d.max-len(d.out.Checks), 1)) && waits(order[n]) && order[n].HasParameter() == order[0].HasParameter() {
+				n++
 			}
-			n := min(alike(level), d.limits.Parallel, d.limits.MaxChecks-len(d.out.Checks))
-			if err := d.ask(ctx, p, level[:n]); err != nil {
-				return err
+			for _, v := range order[:n] {
+				if open, done = d.ask(v, open); done {
+					break
+				}
 			}
-			level = level[n:]
+			order = order[max(n, 1):]
 		}
 	}
 }
 
-func (d *referenceDecider) ask(ctx context.Context, p *referencePlan, batch []verbs.Verb) error {
-	type outcome struct {
-		answer AuthorizerDecision
-		err    error
+// ask asks for one verb. It returns the requirements that are still open, and whether the review ends.
+func (d *reference) ask(v verbs.Verb, open []int) ([]int, bool) {
+	if d.exhausted() {
+		d.denyForCost(open)
+		return open, true
 	}
-	outcomes := make([]outcome, len(batch))
-	var wait sync.WaitGroup
-	for i, v := range batch {
-		wait.Go(func() { outcomes[i].answer, outcomes[i].err = d.authorizer.Authorize(ctx, v.String(), false) })
-	}
-	wait.Wait()
-	for i, v := range batch {
-		if err := outcomes[i].err; err != nil {
-			return err
+	held := d.holds(v.String(), false)
+	d.answered[v] = true
+	open = slices.DeleteFunc(open, func(i int) bool {
+		covers := held && slices.Contains(d.review.Requirements[i].Candidates(), v)
+		if covers {
+			d.out.CoveredBy[i] = v.String()
 		}
-		p.record(v, d.record(v.String(), false, outcomes[i].answer))
-		if p.blocked() != nil {
-			return nil
-		}
-	}
-	return nil
+		return covers
+	})
+	return open, d.err != nil || d.denied(open)
 }
 
-func (d *referenceDecider) deny(p *referencePlan, g *referenceGroup) {
-	r := &d.review.Requirements[g.members[0]]
-	needs := slices.Clone(g.candidates)
-	slices.Reverse(needs)
-	d.out.Denial = &Denial{Requirement: r, Needs: needs, More: p.remaining() - 1}
-	for _, v := range needs {
-		if d.out.Denial.Refusal = d.refusals[v.String()]; d.out.Denial.Refusal != nil {
-			break
-		}
-	}
-	if !r.Barred() {
-		d.out.Denial.Generic = d.review.Generic
-	}
-}
-
-func (d *referenceDecider) denyForCost(p *referencePlan) {
-	for _, g := range p.groups {
-		if g.isCovered() {
+// denied denies the first requirement of which all verbs have an answer.
+func (d *reference) denied(open []int) bool {
+	for _, i := range open {
+		r := &d.review.Requirements[i]
+		if slices.ContainsFunc(r.Candidates(), func(v verbs.Verb) bool { return !d.answered[v] }) {
 			continue
 		}
-		d.out.Denial = &Denial{Requirement: &d.review.Requirements[g.members[0]], More: p.remaining() - 1, Checks: d.limits.MaxChecks}
-		if v := p.common(); !v.IsZero() {
-			d.out.Denial.Needs = []verbs.Verb{v}
-		} else {
-			d.out.Denial.Needs = g.candidates[:1]
+		needs := slices.Clone(r.Candidates())
+		slices.Reverse(needs)
+		d.out.Denial = &Denial{Requirement: r, Needs: needs, More: len(open) - 1}
+		if first := slices.IndexFunc(needs, func(v verbs.Verb) bool { return d.refusals[v.String()] != nil }); first >= 0 {
+			d.out.Denial.Refusal = d.refusals[needs[first].String()]
 		}
-		return
+		if !r.Barred() {
+			d.out.Denial.Generic = d.review.Generic
+		}
+		return true
 	}
+	return false
+}
+
+func (d *reference) denyForCost(open []int) {
+	first := &d.review.Requirements[open[0]]
+	verb := first.Candidates()[0]
+	for _, v := range first.Candidates() {
+		if !slices.ContainsFunc(open, func(i int) bool { return !slices.Contains(d.review.Requirements[i].Candidates(), v) }) {
+			verb = v
+		}
+	}
+	d.out.Denial = &Denial{Requirement: first, Needs: []verbs.Verb{verb}, More: len(open) - 1, Checks: d.max}
 }
