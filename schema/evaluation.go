@@ -1,6 +1,10 @@
 package schema
 
-import "context"
+import (
+	"context"
+
+	"github.com/fieldperm/fieldperm/internal/cel"
+)
 
 // variant is a change of the request for which conditions are evaluated. The zero variant is the request itself.
 type variant struct {
@@ -40,6 +44,7 @@ type evaluation struct {
 	fields map[string]any
 	// inputs are the variables of conditions, by variant.
 	inputs map[variant]map[string]any
+	budget cel.Budget
 	errs   []error
 }
 
@@ -59,7 +64,7 @@ func (e *evaluation) answer(i int) (bool, error) {
 	if !a.known {
 		a.known, a.holds = true, true
 		if in := e.input(e.questions[i].as); in != nil {
-			a.holds, a.err = evalBool(e.ctx, e.questions[i].condition.program, in)
+			a.holds, a.err = cel.Bool(e.ctx, e.questions[i].condition.program, in, &e.budget)
 		}
 	}
 	return a.holds, a.err

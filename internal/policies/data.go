@@ -10,7 +10,7 @@ import (
 	"k8s.io/apiserver/pkg/authorization/authorizer"
 
 	"github.com/fieldperm/fieldperm/admission"
-	"github.com/fieldperm/fieldperm/internal/celjson"
+	"github.com/fieldperm/fieldperm/internal/cel"
 	"github.com/fieldperm/fieldperm/internal/conditions/expression"
 	"github.com/fieldperm/fieldperm/internal/rawjson"
 )
@@ -114,7 +114,7 @@ type lazyObject struct {
 var _ expression.Valued = &lazyObject{}
 
 // CELValue returns the value for conditions.
-func (s *lazyObject) CELValue() ref.Val { return celjson.Of(s.json) }
+func (s *lazyObject) CELValue() ref.Val { return cel.Of(s.json) }
 
 func inPlace(of rawjson.Value) runtime.Object {
 	if of.IsAbsent() {

@@ -7,13 +7,13 @@ var layers = []layer{
 	{"grammar", []string{
 		"api/v1alpha1", "internal/finding", "internal/manifest", "internal/printable", "internal/rawjson", "internal/shorten", "internal/spelling", "schema/endpoint", "verbs",
 	}},
-	// Paths in objects and schemas, reviews with conditions, and markers in comments of Go code.
+	// Paths in objects and schemas, expressions, reviews with conditions, and markers in comments of Go code.
 	{"paths", []string{
-		"generators/markers/grammar", "internal/conditions/wire", "schema/fieldpath",
+		"generators/markers/grammar", "internal/cel", "internal/conditions/wire", "schema/fieldpath",
 	}},
-	// Data about types and changes.
+	// Data about types and changes, and conditions on what one is given.
 	{"schema", []string{
-		"fieldperm/change", "schema", "schema/catalog", "schema/catalog/contrib",
+		"fieldperm/change", "internal/conditions/expression", "schema", "schema/catalog", "schema/catalog/contrib",
 	}},
 	// The walk through two objects, which charges changed values.
 	{"walk", []string{
@@ -37,7 +37,7 @@ var layers = []layer{
 	}},
 	// Generators of files, and libraries of the programs without any decision code.
 	{"libraries", []string{
-		"config", "docs/reference", "generators", "internal/celjson", "internal/certificates", "internal/conditions", "internal/conditions/expression",
+		"config", "docs/reference", "generators", "internal/certificates", "internal/conditions",
 		"internal/configfile", "internal/fieldtree", "internal/finding/findingtest", "internal/metrics",
 		"internal/probe/sampleobject", "internal/refresh", "internal/reload", "internal/tracing", "internal/version",
 	}},
@@ -111,7 +111,8 @@ var mayNotImport = map[string][]string{
 	// The server imports the review API, and must not get the commands of the plugin with it.
 	"internal/review": {"github.com/spf13/"},
 	// The language of conditions is a pure function of its input.
-	"internal/conditions/expression": {"k8s.io/client-go/", "k8s.io/klog/", "net/http", module},
+	"internal/cel":                   {"k8s.io/client-go/", "k8s.io/klog/", "net/http"},
+	"internal/conditions/expression": {"k8s.io/client-go/", "k8s.io/klog/", "net/http", module + "internal/rawjson"},
 	// A schema does not read objects. It depends on the reader of JSON only because paths render the values of keys.
 	"schema":                    {"k8s.io/client-go/", "k8s.io/klog/", module + "internal/rawjson"},
 	"schema/load":               {module + "internal/rawjson"},

@@ -10,5 +10,7 @@
 // and `||` is true if one operand is true, also if the other is an error. So Fold prunes both sides, for every effect. All other operators and
 // functions are strict: an error in an operand is an error. Fold prunes nothing there. `x in []` stays, because x may be an error.
 //
-// Start at Compiler, then read Expression.Fold and Authorize. The package has no client and does not log. It imports nothing of fieldperm.
+// The partial evaluation of cel-go (Env.ResidualAst) is not used, because it does not keep the law: it makes `x in []` false.
+//
+// Start at Compiler, then read Expression.Fold and Authorize. The engine is internal/cel. The package has no client and does not log.
 package expression

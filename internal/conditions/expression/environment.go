@@ -6,14 +6,13 @@ import (
 	"slices"
 	"sync"
 
-	"github.com/google/cel-go/cel"
-	"k8s.io/apimachinery/pkg/util/version"
-	plugincel "k8s.io/apiserver/pkg/admission/plugin/cel"
+	celgo "github.com/google/cel-go/cel"
 	apiservercel "k8s.io/apiserver/pkg/cel"
 	"k8s.io/apiserver/pkg/cel/common"
-	"k8s.io/apiserver/pkg/cel/environment"
 	"k8s.io/apiserver/pkg/cel/openapi"
 	"k8s.io/kube-openapi/pkg/validation/spec"
+
+	"github.com/fieldperm/fieldperm/internal/cel"
 )
 
 // These are the variables of an expression.
@@ -41,7 +40,7 @@ type Types struct {
 
 type typedVersion struct {
 	name string
-	env  *cel.Env
+	env  *cel.Environment
 }
 
 // Types returns the types of the object from the OpenAPI schema of each version, for Compile. A version without a schema is an error.
@@ -55,7 +54,7 @@ func (c *Compiler) Types(versions map[string]*spec.Schema) (*Types, error) {
 		if object == nil {
 			return nil, fmt.Errorf("the schema of version %q has no type: use a structural schema", name)
 		}
-		env, err := newEnv(object.MaybeAssignTypeName("fieldperm.dev.Object"))
+		env, err := newEnvironment(object.MaybeAssignTypeName("fieldperm.dev.Object"))
 		if err != nil {
 			return nil, fmt.Errorf("the schema of version %q does not fit CEL: %w", name, err)
 		}
@@ -64,59 +63,19 @@ func (c *Compiler) Types(versions map[string]*spec.Schema) (*Types, error) {
 	return out, nil
 }
 
-// environments are the two views of CEL on a text.
-type environments struct {
-	// checked has the libraries of Kubernetes and the variables.
-	checked *cel.Env
-	// plain leaves macros as calls, so that a syntax tree can be changed and printed.
-	plain *cel.Env
-}
+var untypedEnvironment = sync.OnceValues(func() (*cel.Environment, error) { return newEnvironment(nil) })
 
-// newEnvironments takes tens of milliseconds.
-func newEnvironments() (*environments, error) {
-	checked, err := newEnv(nil)
-	if err != nil {
-		return nil, err
-	}
-	plain, err := checked.Extend(cel.ClearMacros())
-	if err != nil {
-		return nil, err
-	}
-	return &environments{checked: checked, plain: plain}, nil
-}
-
-var sharedEnvironments = sync.OnceValues(newEnvironments)
-
-// newEnv returns an environment in which object and oldObject have the type; nil is dyn.
-func newEnv(object *apiservercel.DeclType) (*cel.Env, error) {
-	request, change := requestType(), changeType()
+// newEnvironment returns an environment in which object and oldObject have the type; nil is dyn.
+func newEnvironment(object *apiservercel.DeclType) (*cel.Environment, error) {
+	request, change := cel.RequestType(apiservercel.NewDeclField(verbField, apiservercel.StringType, true, nil, nil)), changeType()
 	types := []*apiservercel.DeclType{request, change}
-	objectType := cel.DynType
+	objectType := celgo.DynType
 	if object != nil {
 		types, objectType = append(types, object), object.CelType()
 	}
-	set, err := environment.MustBaseEnvSet(environment.DefaultCompatibilityVersion()).Extend(environment.VersionedOptions{
-		IntroducedVersion: version.MajorMinor(1, 0),
-		DeclTypes:         types,
-		EnvOptions: []cel.EnvOption{
-			cel.Variable(Object, objectType),
-			cel.Variable(OldObject, objectType),
-			cel.Variable(Request, request.CelType()),
-			cel.Variable(Options, cel.DynType),
-			cel.Variable(Changes, cel.ListType(change.CelType())),
-		},
-	})
-	if err != nil {
-		return nil, err
-	}
-	return set.Env(environment.NewExpressions)
-}
-
-// requestType is the request of ValidatingAdmissionPolicy and the verb.
-func requestType() *apiservercel.DeclType {
-	of := plugincel.BuildRequestType()
-	of.Fields[verbField] = apiservercel.NewDeclField(verbField, apiservercel.StringType, true, nil, nil)
-	return of
+	return cel.NewEnvironment(types,
+		celgo.Variable(Object, objectType), celgo.Variable(OldObject, objectType), celgo.Variable(Request, request.CelType()),
+		celgo.Variable(Options, celgo.DynType), celgo.Variable(Changes, celgo.ListType(change.CelType())))
 }
 
 func changeType() *apiservercel.DeclType {

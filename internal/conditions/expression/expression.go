@@ -3,13 +3,13 @@ package expression
 import (
 	"context"
 	"errors"
-	"fmt"
 	"slices"
 	"sync"
 
-	"github.com/google/cel-go/cel"
 	celast "github.com/google/cel-go/common/ast"
 	"k8s.io/apiserver/pkg/authorization/authorizer"
+
+	"github.com/fieldperm/fieldperm/internal/cel"
 )
 
 // Type is the type of the conditions whose text is an expression of this package.
@@ -19,7 +19,7 @@ const Type = "fieldperm.dev/cel"
 type Expression struct {
 	compiler  *Compiler
 	source    string
-	program   cel.Program
+	program   *cel.Program
 	plain     *celast.AST
 	names     []string
 	readsVerb bool
@@ -59,25 +59,7 @@ func (e *Expression) Evaluate(ctx context.Context, data authorizer.ConditionsDat
 	if e.readsVerb && in.verb == "" {
 		return false, errors.New("the expression reads request.verb, which is not known in admission: fold it in the authorization phase")
 	}
-	return e.run(ctx, in, (*activation)(in))
-}
-
-func (e *Expression) run(ctx context.Context, in *Input, values cel.Activation) (bool, error) {
-	out, details, err := e.program.ContextEval(ctx, values)
-	if details == nil || details.ActualCost() == nil {
-		return false, errors.Join(errors.New("the cost of the expression is not known"), err)
-	}
-	if spent := in.spend(*details.ActualCost()); spent != nil {
-		return false, errors.Join(spent, err)
-	}
-	if err != nil {
-		return false, err
-	}
-	value, ok := out.Value().(bool)
-	if !ok {
-		return false, fmt.Errorf("the value of the expression is %s: make it yield bool", out.Type().TypeName())
-	}
-	return value, nil
+	return cel.Bool(ctx, e.program, (*activation)(in), &in.budget)
 }
 
 // Evaluate evaluates a condition that has come back as text. It is unevaluatable if it has another type than Type. An expression that does
@@ -89,7 +71,7 @@ func (c *Compiler) Evaluate(ctx context.Context, condition authorizer.Condition,
 	if c == nil || c.env == nil {
 		return authorizer.ConditionEvaluationResultError(errEmptyCompiler)
 	}
-	e, err := c.compileCached(condition.GetCondition(), c.residuals)
+	e, err := c.residuals.Get(condition.GetCondition(), c.compile)
 	if err != nil {
 		return authorizer.ConditionEvaluationResultError(err)
 	}

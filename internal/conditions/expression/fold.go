@@ -6,12 +6,13 @@ import (
 	"fmt"
 	"slices"
 
-	"github.com/google/cel-go/cel"
+	celgo "github.com/google/cel-go/cel"
 	celast "github.com/google/cel-go/common/ast"
 	"github.com/google/cel-go/common/operators"
 	"github.com/google/cel-go/common/types"
 	"github.com/google/cel-go/common/types/ref"
-	celconfig "k8s.io/apiserver/pkg/apis/cel"
+
+	"github.com/fieldperm/fieldperm/internal/cel"
 )
 
 // Outcome is the kind of a Folded.
@@ -74,11 +75,11 @@ func (e *Expression) Fold(ctx context.Context, known Known) Folded {
 // fold returns the folded expression. With literals it has known values as literals; else it does so for the verb only. The error is not a value
 // of the expression.
 func (e *Expression) fold(ctx context.Context, known Known, literals bool) (part, error) {
-	values, err := cel.NewActivation(map[string]any{Request: known.value()})
+	values, err := celgo.NewActivation(map[string]any{Request: known.value()})
 	if err != nil {
 		return part{}, err
 	}
-	f := &folder{ctx: ctx, known: known, closed: e.closedParts(), values: values, literals: literals, budget: celconfig.RuntimeCELCostBudget}
+	f := &folder{ctx: ctx, known: known, closed: e.closedParts(), values: values, literals: literals}
 	out := f.fold(e.plain.Expr(), true)
 	return out, f.stopped
 }
@@ -104,9 +105,9 @@ type folder struct {
 	ctx      context.Context
 	known    Known
 	closed   map[int64]closedPart
-	values   cel.Activation
+	values   celgo.Activation
 	literals bool
-	budget   uint64
+	budget   cel.Budget
 	// stopped is the error of the evaluation itself, which is no value of the expression.
 	stopped error
 }
@@ -171,15 +172,13 @@ func (f *folder) foldClosed(at celast.Expr, closed closedPart, boolean bool) (pa
 	return part{expr: expr}, ok
 }
 
-func (f *folder) evaluate(program cel.Program) (ref.Val, error) {
+func (f *folder) evaluate(program *cel.Program) (ref.Val, error) {
 	value, details, err := program.ContextEval(f.ctx, f.values)
 	switch {
 	case f.ctx.Err() != nil:
 		f.stopped = f.ctx.Err()
-	case details == nil || details.ActualCost() == nil || *details.ActualCost() > f.budget:
+	case details == nil || details.ActualCost() == nil || f.budget.Spend(*details.ActualCost()) != nil:
 		f.stopped = errors.New("the expression costs too much to fold: use fewer loops")
-	default:
-		f.budget -= *details.ActualCost()
 	}
 	return value, err
 }

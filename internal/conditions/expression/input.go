@@ -6,14 +6,15 @@ import (
 	"reflect"
 	"sync"
 
-	"github.com/google/cel-go/cel"
+	celgo "github.com/google/cel-go/cel"
 	"github.com/google/cel-go/common/types"
 	"github.com/google/cel-go/common/types/ref"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime"
-	celconfig "k8s.io/apiserver/pkg/apis/cel"
 	"k8s.io/apiserver/pkg/authentication/user"
 	"k8s.io/apiserver/pkg/authorization/authorizer"
+
+	"github.com/fieldperm/fieldperm/internal/cel"
 )
 
 // Input is the data of one request for the conditions on it. Conditions that get the same Input convert the objects once, compute the changes
@@ -25,9 +26,7 @@ type Input struct {
 	changes            func() any
 	object, old        func() any
 	options, requested func() any
-
-	mutex  sync.Mutex
-	budget uint64
+	budget             cel.Budget
 }
 
 // NewInput returns the input for conditions on one request. data must not change. verb is the verb of the authorization request; it may be
@@ -37,7 +36,7 @@ func NewInput(data authorizer.ConditionsData, verb string, changes func() (Chang
 	if changes == nil {
 		changes = func() (ChangeList, error) { return nil, nil }
 	}
-	in := &Input{ConditionsData: data, verb: verb, budget: celconfig.RuntimeCELCostBudget}
+	in := &Input{ConditionsData: data, verb: verb}
 	in.changes = sync.OnceValue(func() any {
 		list, err := changes()
 		if err != nil {
@@ -152,19 +151,7 @@ func (in *activation) ResolveName(name string) (any, bool) {
 }
 
 // Parent implements the activation of cel-go.
-func (in *activation) Parent() cel.Activation { return nil }
+func (in *activation) Parent() celgo.Activation { return nil }
 
 // activation hides the methods of cel-go from the users of Input.
 type activation Input
-
-// spend takes the cost of an evaluation from the budget of the request.
-func (in *Input) spend(cost uint64) error {
-	in.mutex.Lock()
-	defer in.mutex.Unlock()
-	if cost > in.budget {
-		in.budget = 0
-		return fmt.Errorf("the conditions on the request cost more than %d: use fewer loops", celconfig.RuntimeCELCostBudget)
-	}
-	in.budget -= cost
-	return nil
-}

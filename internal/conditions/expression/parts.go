@@ -4,11 +4,13 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/google/cel-go/cel"
+	celgo "github.com/google/cel-go/cel"
 	celast "github.com/google/cel-go/common/ast"
 	"github.com/google/cel-go/common/operators"
 	"github.com/google/cel-go/common/types"
 	"github.com/google/cel-go/common/types/ref"
+
+	"github.com/fieldperm/fieldperm/internal/cel"
 )
 
 // hasMacro is the call that is a macro of its own kind: its argument is a field, and not a value.
@@ -16,7 +18,7 @@ const hasMacro = "has"
 
 // closedPart is a part of an expression that depends on nothing but fields of the request.
 type closedPart struct {
-	program cel.Program
+	program *cel.Program
 	// zero has the type of the part, nil for dyn.
 	zero ref.Val
 	// paths are the fields of the request that it reads.
@@ -58,23 +60,19 @@ func (e *Expression) compilePart(at celast.Expr) (closedPart, bool) {
 	if mentions(at, Object, OldObject, Options, Changes) {
 		return closedPart{}, false
 	}
-	text, err := cel.ExprToString(at, e.plain.SourceInfo())
+	text, err := celgo.ExprToString(at, e.plain.SourceInfo())
 	if err != nil {
 		return closedPart{}, false
 	}
-	checked, issues := e.compiler.env.checked.Compile(text)
-	if issues.Err() != nil {
-		return closedPart{}, false
-	}
-	program, err := e.compiler.program(checked)
+	program, err := e.compiler.env.CompilePart(text)
 	if err != nil {
 		return closedPart{}, false
 	}
-	return closedPart{program: program, zero: zeroOf(checked.OutputType()), paths: requestPaths(at)}, true
+	return closedPart{program: program, zero: zeroOf(program.AST.OutputType()), paths: requestPaths(at)}, true
 }
 
 // zeroOf returns a value of a type that has literals, else nil.
-func zeroOf(of *cel.Type) ref.Val {
+func zeroOf(of *celgo.Type) ref.Val {
 	switch of.Kind() {
 	case types.BoolKind:
 		return types.False

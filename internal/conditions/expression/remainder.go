@@ -6,9 +6,11 @@ import (
 	"fmt"
 	"sync"
 
-	"github.com/google/cel-go/cel"
+	celgo "github.com/google/cel-go/cel"
 	celast "github.com/google/cel-go/common/ast"
 	"k8s.io/apiserver/pkg/authorization/authorizer"
+
+	"github.com/fieldperm/fieldperm/internal/cel"
 )
 
 // Remainder is a residual: what is left of an expression when it knows a part of the request. It is compiled when it is evaluated or shown,
@@ -25,7 +27,7 @@ type Remainder struct {
 	err      error
 }
 
-// Expression returns the compiled residual. Errors are of type *Error, except for faults of the environment.
+// Expression returns the compiled residual. Errors are of type *cel.Error, except for faults of the environment.
 func (r *Remainder) Expression() (*Expression, error) {
 	if r == nil || r.of == nil {
 		return nil, errors.New("the residual is empty: use Fold")
@@ -34,7 +36,7 @@ func (r *Remainder) Expression() (*Expression, error) {
 		return r.of, nil
 	}
 	r.once.Do(func() {
-		if r.compiled, r.err = r.of.remaining(r.expr); errors.As(r.err, new(*Error)) {
+		if r.compiled, r.err = r.of.remaining(r.expr); errors.As(r.err, new(*cel.Error)) {
 			// A literal can be what CEL refuses to plan, such as a regular expression with a fault, and many literals can be too long.
 			r.compiled, r.err = r.withoutLiterals()
 		}
@@ -53,11 +55,11 @@ func (r *Remainder) withoutLiterals() (*Expression, error) {
 
 // remaining compiles a part of an expression.
 func (e *Expression) remaining(at celast.Expr) (*Expression, error) {
-	text, err := cel.ExprToString(at, e.plain.SourceInfo())
+	text, err := celgo.ExprToString(at, e.plain.SourceInfo())
 	if err != nil {
 		return nil, fmt.Errorf("residual: %w", err)
 	}
-	left, err := e.compiler.compileCached(text, e.compiler.residuals)
+	left, err := e.compiler.residuals.Get(text, e.compiler.compile)
 	if err != nil {
 		return nil, fmt.Errorf("residual: %w", err)
 	}
@@ -68,7 +70,7 @@ func (e *Expression) remaining(at celast.Expr) (*Expression, error) {
 }
 
 func errReadsVerb() error {
-	return fault("the residual reads request.verb: read it outside of has and of local variables")
+	return cel.Fail("the residual reads request.verb: read it outside of has and of local variables")
 }
 
 // String returns the text of the residual, "" if it does not compile.

@@ -8,6 +8,8 @@ import (
 	"strings"
 	"sync"
 	"testing"
+
+	"github.com/fieldperm/fieldperm/internal/cel"
 )
 
 // longCondition has about 9 kB, and another residual for each name.
@@ -21,7 +23,7 @@ func named(known Known, n int) Known {
 
 // TestK4_TheAuthorizationPhaseCompilesNothing: a user who asks about names that do not exist costs little processor time, and no memory.
 func TestK4_TheAuthorizationPhaseCompilesNothing(t *testing.T) {
-	if len(longCondition) < 9000 || len(longCondition) > MaxLength {
+	if len(longCondition) < 9000 || len(longCondition) > cel.MaxLength {
 		t.Fatalf("the condition has %d bytes", len(longCondition))
 	}
 	_, known := update()
@@ -43,8 +45,8 @@ func TestK4_TheAuthorizationPhaseCompilesNothing(t *testing.T) {
 	if asking > compiling/4 {
 		t.Errorf("one question allocates %.0f times, and compiling the condition %.0f times", asking, compiling)
 	}
-	if e.compiler.residuals.size != 0 {
-		t.Errorf("questions have left %d bytes of compiled text", e.compiler.residuals.size)
+	if size := e.compiler.residuals.Size(); size != 0 {
+		t.Errorf("questions have left %d bytes of compiled text", size)
 	}
 }
 
@@ -71,9 +73,8 @@ func TestK4_CompiledResidualsAreBoundedInBytes(t *testing.T) {
 	if grown := int64(after.HeapAlloc) - int64(before.HeapAlloc); grown > 10<<20 { //nolint:gosec // They are far below the limit.
 		t.Errorf("30 more residuals take %d bytes more", grown)
 	}
-	c := e.compiler.residuals
-	if c.size > c.limit || c.size < c.limit/2 || len(c.byText) != c.used.Len() {
-		t.Errorf("%d bytes of compiled text in %d and %d entries, the limit is %d", c.size, len(c.byText), c.used.Len(), c.limit)
+	if size := e.compiler.residuals.Size(); size > cachedResiduals || size < cachedResiduals/2 {
+		t.Errorf("%d bytes of compiled text, the limit is %d", size, cachedResiduals)
 	}
 	if again, err := e.compiler.Compile(longCondition, nil); again != e || err != nil {
 		t.Errorf("the policy is compiled again: %v", err)
@@ -87,7 +88,7 @@ func TestK4_AResidualThatDoesNotCompileIsAnError(t *testing.T) {
 	if folded.Outcome != Residual {
 		t.Fatalf("outcome %d, error %v", folded.Outcome, folded.Err)
 	}
-	var of *Error
+	var of *cel.Error
 	if _, err := folded.Residual.Expression(); !errors.As(err, &of) || folded.Residual.String() != "" {
 		t.Errorf("error %v, text %q", err, folded.Residual)
 	}
