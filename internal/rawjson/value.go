@@ -133,9 +133,6 @@ func (v Value) IsEmpty() bool {
 	return skipSpace(v.doc.data, int(v.start)+1)+1 == int(v.end)
 }
 
-// ID returns a number that no other list or object of the same Document has.
-func (v Value) ID() uint32 { return v.at }
-
 // Items iterates over a list: for i := v.Items(); i.Next(); { i.Value() }. Other values have no items.
 func (v Value) Items() Items {
 	if !v.IsList() {
