@@ -56,7 +56,7 @@ func TestK4_LargeJSONIsReadAsDecoded(t *testing.T) {
 		`o.rows.map(r, r.name).join(",").size()`, `(o.rows.map(r, r.name) + ["x"]).join(",").size()`, `o.within == {"m": o.m, "rows": o.rows}`, `{"m": o.m, "rows": o.rows} == o.within`,
 	}
 	values, failures := compare(t, text, append(expressions, expressions...))
-	if values < 110 || failures < 16 {
+	if values < 220 || failures < 32 {
 		t.Errorf("%d values, %d failures", values, failures)
 	}
 }

@@ -2,6 +2,8 @@ package cel
 
 import (
 	"bytes"
+	"maps"
+	"slices"
 	"sync"
 
 	"github.com/google/cel-go/common/types"
@@ -20,8 +22,11 @@ func Of(v rawjson.Value) ref.Val {
 	if v.NamesRepeat() {
 		return types.NewErr("a name occurs twice in an object")
 	}
-	return jsonAdapter{}.NativeToValue(native(v))
+	return Decoded(native(v))
 }
+
+// Decoded returns the CEL value of decoded JSON, with int64 and float64 for numbers, which must not change.
+func Decoded(v any) ref.Val { return jsonAdapter{}.NativeToValue(v) }
 
 // native returns a scalar as the API server decodes it: 1.0 is a double, as in its own expressions. A list or object is a *part.
 func native(v rawjson.Value) any {
@@ -59,17 +64,22 @@ func (p *part) read() ref.Val {
 			names = append(names, m.Name().String())
 			members[names[len(names)-1]] = native(m.Value())
 		}
-		p.value = Object(jsonAdapter{}, names, members)
+		p.value = Object(jsonAdapter{}, func() []string { return names }, members)
 	})
 	return p.value
 }
 
-// jsonAdapter makes values of what native returns.
+// jsonAdapter makes values of decoded JSON, and of what native returns.
 type jsonAdapter struct{}
 
-func (jsonAdapter) NativeToValue(value any) ref.Val {
-	if of, ok := value.(*part); ok {
-		return of.read()
+func (a jsonAdapter) NativeToValue(value any) ref.Val {
+	switch v := value.(type) {
+	case *part:
+		return v.read()
+	case map[string]any:
+		return Object(a, func() []string { return slices.Sorted(maps.Keys(v)) }, v)
+	case []any:
+		return List(a, v)
 	}
 	return types.DefaultTypeAdapter.NativeToValue(value)
 }
@@ -93,21 +103,22 @@ func (l *list) Add(other ref.Val) ref.Val {
 	return l
 }
 
-// Object returns the map of cel-go with the members of a map, of which the adapter makes values when they are read. Loops are in the order of the names.
-func Object(adapter types.Adapter, names []string, members map[string]any) ref.Val {
+// Object returns the map of cel-go with the members of a map, of which the adapter makes values when they are read. Loops are in the order of the names,
+// and not in another order each time.
+func Object(adapter types.Adapter, names func() []string, members map[string]any) ref.Val {
 	return &object{types.NewStringInterfaceMap(adapter, members), names}
 }
 
 // object hides, as list does, that the map of cel-go is traits.Foldable.
 type object struct {
 	traits.Mapper
-	names []string
+	names func() []string
 }
 
 // IsZeroValue reports whether there are no members.
-func (o *object) IsZeroValue() bool { return len(o.names) == 0 }
+func (o *object) IsZeroValue() bool { return o.Size() == types.IntZero }
 
 // Iterator iterates over the names.
 func (o *object) Iterator() traits.Iterator {
-	return types.NewStringList(types.DefaultTypeAdapter, o.names).Iterator()
+	return types.NewStringList(types.DefaultTypeAdapter, o.names()).Iterator()
 }

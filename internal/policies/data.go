@@ -66,7 +66,7 @@ func (d data) GetObject() runtime.Object {
 		return inPlace(scanned)
 	}
 	object, _, err := d.write.Objects()
-	return content(object, err)
+	return content(d.Object.Raw, object, err)
 }
 
 // GetOldObject returns the stored object.
@@ -75,7 +75,7 @@ func (d data) GetOldObject() runtime.Object {
 		return inPlace(scanned)
 	}
 	_, old, err := d.write.Objects()
-	return content(old, err)
+	return content(d.OldObject.Raw, old, err)
 }
 
 // GetKind returns the kind of the objects.
@@ -93,16 +93,26 @@ func (d data) GetUserInfo() user.Info {
 	return u
 }
 
-// content returns a decoded object, nil for none. If it cannot be read it is of type *runtime.Unknown, on which every condition fails.
-func content(of any, err error) runtime.Object {
+// content returns an object that was decoded from a text, nil for none. If it cannot be read, or a name occurs twice in it, it is of type
+// *runtime.Unknown, on which every condition fails.
+func content(text []byte, of any, err error) runtime.Object {
 	fields, ok := of.(map[string]any)
 	switch {
 	case err == nil && of == nil:
 		return nil
-	case err != nil || !ok:
+	case err != nil || !ok || namesRepeat(text):
 		return &runtime.Unknown{}
 	}
 	return &unstructured.Unstructured{Object: fields}
+}
+
+func namesRepeat(text []byte) bool {
+	doc, err := rawjson.Scan(text)
+	if err != nil {
+		return true
+	}
+	defer doc.Release()
+	return doc.Root().NamesRepeat()
 }
 
 // lazyObject is an object of which a condition decodes only what it reads.

@@ -45,6 +45,18 @@ func TestK5_Effects(t *testing.T) {
 	}
 }
 
+// TestK4_AnObjectWithANameThatOccursTwiceIsNotRead, whether it is decoded for its readers or read in place.
+func TestK4_AnObjectWithANameThatOccursTwiceIsNotRead(t *testing.T) {
+	for effect, want := range map[v1alpha1.PolicyEffect]fieldperm.Outcome{v1alpha1.PolicyAllow: fieldperm.NoOpinion, v1alpha1.PolicyNoOpinion: fieldperm.NoOpinion, v1alpha1.PolicyDeny: fieldperm.Deny} {
+		condition := map[bool]string{true: `object.spec.replicas == 3`, false: `object.spec.replicas == 4`}[effect == v1alpha1.PolicyAllow]
+		req := updating(t, replicas(2), replicas(3))
+		req.Object.Raw = []byte(`{"spec":{"replicas":3,"template":{"x":{"a":1,"\u0061":2}}}}`)
+		if got, err := setOf(t, about(effect, condition)).For(written(t, req)).Authorize(t.Context(), "update", true); err != nil || got.Outcome != want {
+			t.Errorf("%s: %+v, %v", effect, got, err)
+		}
+	}
+}
+
 // TestK7_BothPhasesAgree: what admission allows, the authorization phase lets through, and what the authorization phase decides for all
 // objects, admission decides too.
 func TestK7_BothPhasesAgree(t *testing.T) {

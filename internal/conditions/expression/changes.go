@@ -24,7 +24,7 @@ const (
 	pathField, operationField, verbsField = "path", "operation", "verbs"
 )
 
-var fields = []string{pathField, operationField, verbsField}
+func fields() []string { return []string{pathField, operationField, verbsField} }
 
 // position is a change in a list of changes.
 type position int

@@ -70,7 +70,7 @@ func objectValue(of runtime.Object) any {
 		return v.CELValue()
 	}
 	if u, ok := of.(*unstructured.Unstructured); ok {
-		return types.DefaultTypeAdapter.NativeToValue(u.Object)
+		return cel.Decoded(u.Object)
 	}
 	if _, ok := of.(*runtime.Unknown); ok {
 		return types.NewErr("the object is not decoded")
@@ -79,7 +79,7 @@ func objectValue(of runtime.Object) any {
 	if err != nil {
 		return types.WrapErr(fmt.Errorf("object: %w", err))
 	}
-	return types.DefaultTypeAdapter.NativeToValue(content)
+	return cel.Decoded(content)
 }
 
 // requestOf returns the request as ValidatingAdmissionPolicy shows it: optional fields without a value are absent.
