@@ -24,12 +24,12 @@ func NewCache[V any](limit int) *Cache[V] {
 	return c
 }
 
-// Get returns what make returns for a text, and remembers it if there is no error.
-func (c *Cache[V]) Get(text string, make func(text string) (V, error)) (V, error) {
+// Get returns what compile returns for a text, and remembers it if there is no error.
+func (c *Cache[V]) Get(text string, compile func(text string) (V, error)) (V, error) {
 	if known, ok := c.made.Get(text); ok {
 		return known.(V), nil
 	}
-	out, err := make(text)
+	out, err := compile(text)
 	if err == nil {
 		c.add(text, out)
 	}

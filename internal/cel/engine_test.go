@@ -104,8 +104,8 @@ func TestK4_TheCacheIsBoundedInBytes(t *testing.T) {
 	for range 4 {
 		all.Go(func() {
 			for i := range 100 {
-				get2 := fmt.Sprint(i % 7)
-				_, _ = c.Get(get2, func(string) (string, error) { return "", nil })
+				text := fmt.Sprint(i % 7)
+				_, _ = c.Get(text, func(string) (string, error) { return "", nil })
 			}
 		})
 	}
