@@ -1,4 +1,4 @@
-package walk
+package diff
 
 import (
 	"slices"
@@ -175,17 +175,6 @@ func (g *grouping) group(id *identity) int32 {
 	g.groups = append(g.groups, itemGroup{next: latest})
 	g.bySum[sum] = at
 	return at
-}
-
-// single returns the number of groups that are on one side only.
-func (g *grouping) single() int {
-	n := 0
-	for i := range g.groups {
-		if g.groups[i].was.n == 0 || g.groups[i].is.n == 0 {
-			n++
-		}
-	}
-	return n
 }
 
 func (g *grouping) values(m side) []rawjson.Value {
