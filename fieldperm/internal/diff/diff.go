@@ -49,7 +49,7 @@ type Differ struct {
 	// looks counts visited places, so that the context is checked at intervals. places counts the places that were entered.
 	looks  uint
 	places uint64
-	// changes counts reported changes, passed places that the API server writes, and defaults those with their declared default.
+	// changes counts changes that count by themselves, passed places that the API server writes, and defaults those with their declared default.
 	changes, passed, defaults int
 	// content means that a change of the contents was reported: see isContent.
 	content bool
@@ -128,11 +128,9 @@ func (d *Differ) Compare(report func(Change)) {
 
 // change reports a change that counts by itself.
 func (d *Differ) change(p *Place, op change.Operation) {
-	if !p.Derived {
-		d.changes++
-		if !d.content {
-			d.content = isContent(p.Path.Top())
-		}
+	d.changes++
+	if !d.content && !p.Derived {
+		d.content = isContent(p.Path.Top())
 	}
 	d.report(Change{Place: p, Operation: op})
 }
@@ -179,14 +177,10 @@ func (d *Differ) walk(p *Place, old, new rawjson.Value) {
 		}
 	default:
 		// The old value disappears, and a value of another form appears.
-		derived := p.Derived
 		d.walk(p, old, rawjson.Value{})
-		p.Derived = derived
 		d.walk(p, rawjson.Value{}, new)
 	}
 }
-
-func walk(d *Differ, p *Place, old, new rawjson.Value) { d.walk(p, old, new) }
 
 // shape says how a value is compared.
 type shape byte
@@ -236,16 +230,24 @@ func (d *Differ) passes(p *Place, old, new rawjson.Value) bool {
 	}
 	if w := p.Node.Written(); w != nil && !p.Derived && d.writtenByServer(w, false, old, new) {
 		d.passed++
-		if d.writtenByServer(w, true, old, new) {
-			return true
+		if !d.writtenByServer(w, true, old, new) {
+			d.derived(p, old, new)
 		}
-		p.Derived = true
+		return true
 	}
 	if d.Create && isDefault(p.Node.Default(), new) {
 		d.defaults++
 		return true
 	}
 	return false
+}
+
+// derived reports the differences at and below p as derived. Around p they count for nothing.
+func (d *Differ) derived(p *Place, old, new rawjson.Value) {
+	changes := d.changes
+	p.Derived = true
+	d.walk(p, old, new)
+	p.Derived, d.changes = false, changes
 }
 
 // isChosen reports whether the client chose the generation of a new object. The API server begins with 1 where it counts changes. Elsewhere

@@ -67,10 +67,9 @@ func (d *Differ) Find(list *schema.List, in, like rawjson.Value) rawjson.Value {
 
 // index caches the contents of lists and objects that paths of managedFields lead through, because owners name many items and members.
 type index struct {
-	keyed   map[rawjson.Value]map[uint64][]rawjson.Value
-	members map[rawjson.Value]map[string]rawjson.Value
-	items   map[rawjson.Value][]rawjson.Value
-	keys    map[*smdvalue.FieldList]rawjson.Value
+	keyed map[rawjson.Value]map[uint64][]rawjson.Value
+	parts map[rawjson.Value]*rawjson.Index
+	keys  map[*smdvalue.FieldList]rawjson.Value
 	// equal caches whether large values are equal.
 	equal map[[2]rawjson.Value]bool
 }
@@ -80,51 +79,27 @@ const fewMembers = 8
 
 // member returns the member of an object, like Get, from the cache if the object has many.
 func (x *index) member(v rawjson.Value, name string) rawjson.Value {
-	var found rawjson.Value
 	n := 0
 	for m := v.Members(); m.Next(); {
 		if n++; n > fewMembers {
-			return x.cached(v, name)
-		}
-		if m.Name().Is(name) {
-			found = m.Value()
+			found, _ := x.of(v).Find(name)
+			return found
 		}
 	}
-	return found
-}
-
-func (x *index) cached(v rawjson.Value, name string) rawjson.Value {
-	byName, known := x.members[v]
-	if !known {
-		if x.members == nil {
-			x.members = map[rawjson.Value]map[string]rawjson.Value{}
-		}
-		byName = make(map[string]rawjson.Value, count(v))
-		for m := v.Members(); m.Next(); {
-			byName[m.Name().String()] = m.Value()
-		}
-		x.members[v] = byName
-	}
-	return byName[name]
+	return v.Get(name)
 }
 
 // item returns the item at a position, absent if there is none.
-func (x *index) item(v rawjson.Value, i int) rawjson.Value {
-	if !v.IsList() || i < 0 {
-		return rawjson.Value{}
-	}
-	items, known := x.items[v]
+func (x *index) item(v rawjson.Value, i int) rawjson.Value { return x.of(v).Item(i) }
+
+func (x *index) of(v rawjson.Value) *rawjson.Index {
+	parts, known := x.parts[v]
 	if !known {
-		if x.items == nil {
-			x.items = map[rawjson.Value][]rawjson.Value{}
+		if x.parts == nil {
+			x.parts = map[rawjson.Value]*rawjson.Index{}
 		}
-		for i := v.Items(); i.Next(); {
-			items = append(items, i.Value())
-		}
-		x.items[v] = items
+		parts = rawjson.NewIndex(v)
+		x.parts[v] = parts
 	}
-	if i >= len(items) {
-		return rawjson.Value{}
-	}
-	return items[i]
+	return parts
 }

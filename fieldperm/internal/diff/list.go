@@ -37,11 +37,11 @@ func (d *Differ) items(p *Place, old, new rawjson.Value) {
 			}
 			d.pairwise(p, before, after)
 		case group.was.n == 0:
-			d.item(p, rawjson.Value{}, g.items[group.is.first].value, membership)
+			d.item(p, rawjson.Value{}, g.items[group.is.first].value, (*Differ).membership)
 		case group.is.n == 0:
-			d.item(p, g.items[group.was.first].value, rawjson.Value{}, membership)
+			d.item(p, g.items[group.was.first].value, rawjson.Value{}, (*Differ).membership)
 		default:
-			d.item(p, g.items[group.was.first].value, g.items[group.is.first].value, walk)
+			d.item(p, g.items[group.was.first].value, g.items[group.is.first].value, (*Differ).walk)
 		}
 	}
 	// D3: only items that stay have an order to change. structured-merge-diff calls lists of another order equal, but the order of
@@ -64,7 +64,7 @@ func (d *Differ) inStep(p *Place, old, new rawjson.Value) bool {
 	for i := range p.changed {
 		c := &p.changed[i]
 		d.Same.Recall(c.old, c.new, c.known)
-		d.item(p, c.old, c.new, walk)
+		d.item(p, c.old, c.new, (*Differ).walk)
 	}
 	return true
 }
@@ -119,7 +119,7 @@ func (d *Differ) unique(keys []schema.Key, item, list rawjson.Value) bool {
 }
 
 // membership reports an item that appears or disappears as a whole (D2).
-func membership(d *Differ, p *Place, old, new rawjson.Value) {
+func (d *Differ) membership(p *Place, old, new rawjson.Value) {
 	if d.fits(p, old, new) {
 		d.changeWhole(p, old, new)
 	}

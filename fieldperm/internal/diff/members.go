@@ -66,7 +66,7 @@ func (d *Differ) eachMember(p *Place) {
 	for i := range p.changed {
 		c := &p.changed[i]
 		d.Same.Recall(c.old, c.new, c.known)
-		d.key(p, c.name, c.old, c.new, walk)
+		d.key(p, c.name, c.old, c.new, (*Differ).walk)
 	}
 }
 

@@ -26,7 +26,7 @@ func (d *Differ) Contents(report func(Change)) {
 	d.report = report
 	for m := d.New.Members(); m.Next(); {
 		if name := m.Name().Bytes(); isContent(string(name)) {
-			d.key(d.Root, name, rawjson.Value{}, m.Value(), within)
+			d.key(d.Root, name, rawjson.Value{}, m.Value(), (*Differ).within)
 		}
 	}
 }

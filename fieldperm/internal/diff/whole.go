@@ -23,7 +23,7 @@ func (d *Differ) inside(p *Place, old, new rawjson.Value) {
 			c := &p.changed[i]
 			d.Same.Recall(c.old, c.new, c.known)
 			if !d.Same.Equal(c.old, c.new) {
-				d.key(p, c.name, c.old, c.new, within)
+				d.key(p, c.name, c.old, c.new, (*Differ).within)
 			}
 		}
 	}
@@ -34,7 +34,7 @@ func (d *Differ) inside(p *Place, old, new rawjson.Value) {
 
 // within reports a place inside a whole, and what is inside it. In a new object, a value that the API server also gives to a client that does not
 // set it is no change.
-func within(d *Differ, p *Place, old, new rawjson.Value) {
+func (d *Differ) within(p *Place, old, new rawjson.Value) {
 	if p.Whole == nil {
 		p.Whole = p.Up
 	}
@@ -97,7 +97,7 @@ func (d *Differ) position(p *Place, i int, was, is rawjson.Value) {
 
 func (d *Differ) positioned(p *Place, i int, old, new rawjson.Value) {
 	_, bound := d.itemStep(p, either(new, old))
-	d.child(p, p.Node.List().Item(), p.Path.Index(i), bound, old, new, within)
+	d.child(p, p.Node.List().Item(), p.Path.Index(i), bound, old, new, (*Differ).within)
 }
 
 func (d *Differ) sameKeys(p *Place, a, b rawjson.Value) bool {
