@@ -60,9 +60,7 @@ func (c *Charger) Release() {
 		levels[i].release()
 	}
 	c.End()
-	root := c.Root
-	*c = Charger{}
-	c.Root, c.Out, c.levels = root, out[:0], levels[:0]
+	*c = Charger{Differ: c.Differ, Out: out[:0], levels: levels[:0]}
 	chargers.Put(c)
 }
 
@@ -85,7 +83,7 @@ func (c *Charger) take(found diff.Change) {
 			c.Charge(p, found.Operation)
 		}
 		if found.Part && c.Parts {
-			c.require(p.Path, found.Operation, &c.demands(p.Whole)[0])
+			c.require(p, found.Operation, &c.demands(p.Whole)[0])
 		}
 	}
 }

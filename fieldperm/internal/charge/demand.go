@@ -6,7 +6,6 @@ import (
 	"github.com/fieldperm/fieldperm/fieldperm/change"
 	"github.com/fieldperm/fieldperm/fieldperm/internal/diff"
 	"github.com/fieldperm/fieldperm/schema"
-	"github.com/fieldperm/fieldperm/schema/fieldpath"
 	"github.com/fieldperm/fieldperm/verbs"
 )
 
@@ -57,7 +56,7 @@ func (c *Charger) demands(p *diff.Place) []demand {
 		above = c.demands(p.Up)
 	}
 	if p.Depth >= len(c.levels) {
-		c.levels = slices.Grow(c.levels, 1)[:p.Depth+1]
+		c.levels = slices.Grow(c.levels, len(c.levels)+1)[:p.Depth+1]
 	}
 	at := &c.levels[p.Depth]
 	at.place, at.demands = p.ID, c.extend(append(at.demands[:0], above...), p)
@@ -158,13 +157,13 @@ func (c *Charger) link(d *demand, permission *schema.Permission, uncovered schem
 func (c *Charger) Charge(p *diff.Place, op change.Operation) {
 	all := c.demands(p)
 	if len(all) == 1 {
-		c.require(p.Path, op, &all[0])
+		c.require(p, op, &all[0])
 		return
 	}
 	c.chargeWays(p, op, all)
 	for i := range all {
 		if all[i].isBeside() {
-			c.require(p.Path, op, &all[i])
+			c.require(p, op, &all[i])
 		}
 	}
 }
@@ -186,7 +185,7 @@ func (c *Charger) chargeWays(p *diff.Place, op change.Operation, all []demand) {
 			continue
 		}
 		if all[i].strict() {
-			c.require(p.Path, op, &all[i])
+			c.require(p, op, &all[i])
 			isStrict = true
 		}
 		for _, v := range all[i].chain {
@@ -196,12 +195,16 @@ func (c *Charger) chargeWays(p *diff.Place, op change.Operation, all []demand) {
 		}
 	}
 	if !isStrict {
-		c.require(p.Path, op, &either)
+		c.require(p, op, &either)
 	}
 }
 
-func (c *Charger) require(path fieldpath.Path, op change.Operation, d *demand) {
-	c.Out = append(c.Out, change.Requirement{Path: path, Operation: op, Chain: d.chain, Barrier: d.barrier})
+func (c *Charger) require(p *diff.Place, op change.Operation, d *demand) {
+	if len(c.Out) == cap(c.Out) {
+		// Most parts that wait will be charged too.
+		c.Out = slices.Grow(c.Out, max(len(c.Out), p.Waiting(), 1))
+	}
+	c.Out = append(c.Out, change.Requirement{Path: p.Path, Operation: op, Chain: d.chain, Barrier: d.barrier})
 }
 
 // Barred reports whether any barrier holds for a place.

@@ -31,6 +31,8 @@ type Differ struct {
 	Err error
 
 	report func(Change)
+	// parts are the parts of the place that is looked at.
+	parts []pair
 	// keys compares the keys of items, wherever they stand.
 	keys rawjson.Comparison
 	// keyDefaults are the scanned default values of keys that the comparison has met.
@@ -92,9 +94,13 @@ func (d *Differ) End() {
 			p.below = nil
 		}
 	}
-	root := d.Root
+	root, parts := d.Root, d.parts[:cap(d.parts)]
+	if len(parts) > mostParts {
+		parts = nil
+	}
+	clear(parts)
 	*d = Differ{}
-	d.Root = root
+	d.Root, d.parts = root, parts[:0]
 }
 
 // Context returns the context of the request.

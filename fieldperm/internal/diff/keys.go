@@ -177,6 +177,17 @@ func (g *grouping) group(id *identity) int32 {
 	return at
 }
 
+// single returns the number of groups that are on one side only.
+func (g *grouping) single() uint32 {
+	n := uint32(0)
+	for i := range g.groups {
+		if g.groups[i].was.n == 0 || g.groups[i].is.n == 0 {
+			n++
+		}
+	}
+	return n
+}
+
 func (g *grouping) values(m side) []rawjson.Value {
 	var out []rawjson.Value
 	for at, n := m.first, m.n; n > 0; at, n = g.items[at].next, n-1 {

@@ -23,6 +23,7 @@ func (d *Differ) items(p *Place, old, new rawjson.Value) {
 		}
 		return
 	}
+	p.waiting = g.single()
 	ambiguous := false
 	for i := range g.groups {
 		switch group := &g.groups[i]; {
@@ -37,8 +38,10 @@ func (d *Differ) items(p *Place, old, new rawjson.Value) {
 			}
 			d.pairwise(p, before, after)
 		case group.was.n == 0:
+			p.waiting--
 			d.item(p, rawjson.Value{}, g.items[group.is.first].value, (*Differ).membership)
 		case group.is.n == 0:
+			p.waiting--
 			d.item(p, g.items[group.was.first].value, rawjson.Value{}, (*Differ).membership)
 		default:
 			d.item(p, g.items[group.was.first].value, g.items[group.is.first].value, (*Differ).walk)
@@ -62,8 +65,7 @@ func (d *Differ) inStep(p *Place, old, new rawjson.Value) bool {
 		return false
 	}
 	for i := range p.changed {
-		c := &p.changed[i]
-		d.Same.Recall(c.old, c.new, c.known)
+		c := d.part(p, i)
 		d.item(p, c.old, c.new, (*Differ).walk)
 	}
 	return true

@@ -43,7 +43,7 @@ func (d *Differ) membersInStep(p *Place, old, new rawjson.Value) bool {
 
 // gatherInStep gathers the members that differ. It reports false if the names differ.
 func (d *Differ) gatherInStep(p *Place, old, new rawjson.Value) bool {
-	p.changed = p.changed[:0]
+	d.parts = d.parts[:0]
 	x, y := old.Members(), new.Members()
 	for {
 		more, others := x.Next(), y.Next()
@@ -54,37 +54,58 @@ func (d *Differ) gatherInStep(p *Place, old, new rawjson.Value) bool {
 			return false
 		}
 		if !d.Same.Same(x.Value(), y.Value()) {
-			p.changed = append(p.changed, pair{x.Name().Bytes(), x.Value(), y.Value(), d.Same.Last(x.Value(), y.Value())})
+			d.push(p, pair{x.Name().Bytes(), x.Value(), y.Value(), d.Same.Last(x.Value(), y.Value())})
 		}
 	}
-	p.changed = merge(p.changed)
+	d.keepParts(p)
 	return true
 }
 
 // eachMember walks the members that differ.
 func (d *Differ) eachMember(p *Place) {
 	for i := range p.changed {
-		c := &p.changed[i]
-		d.Same.Recall(c.old, c.new, c.known)
+		c := d.part(p, i)
 		d.key(p, c.name, c.old, c.new, (*Differ).walk)
 	}
 }
 
+// manyParts is the number of parts from which on memory is made to measure.
+const manyParts = 1024
+
+// push adds a part of a place to those that are gathered.
+func (d *Differ) push(p *Place, c pair) {
+	if n := len(d.parts); n == cap(d.parts) && n >= manyParts {
+		d.parts = slices.Grow(d.parts, max(0, count(p.Old)+count(p.New)-n))
+	}
+	d.parts = append(d.parts, c)
+}
+
+// keepParts gives a place the parts that were gathered, in the order of their names. On a way down many places wait with theirs, so the memory of
+// each has the right size.
+func (d *Differ) keepParts(p *Place) { p.changed = append(p.changed[:0], merge(d.parts)...) }
+
+// part returns a part of a place, and continues its comparison.
+func (d *Differ) part(p *Place, i int) *pair {
+	c := &p.changed[i]
+	p.waiting = uint32(len(p.changed) - i - 1) //nolint:gosec // An object has fewer members than bytes.
+	d.Same.Recall(c.old, c.new, c.known)
+	return c
+}
+
 // gather gathers the members that may differ between two objects, in the order of their names. A value that is not an object has no members.
 func (d *Differ) gather(p *Place, old, new rawjson.Value) {
-	p.changed = p.changed[:0]
+	d.parts = d.parts[:0]
 	if old.IsObject() && new.IsObject() {
 		d.gatherBoth(p, old, new)
 	} else {
-		p.changed = slices.Grow(p.changed, count(old)+count(new))
 		for m := old.Members(); m.Next(); {
-			p.changed = append(p.changed, pair{name: m.Name().Bytes(), old: m.Value()})
+			d.push(p, pair{name: m.Name().Bytes(), old: m.Value()})
 		}
 		for m := new.Members(); m.Next(); {
-			p.changed = append(p.changed, pair{name: m.Name().Bytes(), new: m.Value()})
+			d.push(p, pair{name: m.Name().Bytes(), new: m.Value()})
 		}
 	}
-	p.changed = merge(p.changed)
+	d.keepParts(p)
 }
 
 // gatherBoth walks two objects in step. Where the names differ, only the side with the lesser name advances. In sorted objects this finds the
@@ -97,7 +118,7 @@ func (d *Differ) gatherBoth(p *Place, old, new rawjson.Value) {
 	for more && others {
 		if x.Name().Equal(y.Name()) {
 			if !d.Same.Same(x.Value(), y.Value()) {
-				p.changed = append(p.changed, pair{x.Name().Bytes(), x.Value(), y.Value(), d.Same.Last(x.Value(), y.Value())})
+				d.push(p, pair{x.Name().Bytes(), x.Value(), y.Value(), d.Same.Last(x.Value(), y.Value())})
 			}
 			more, others = x.Next(), y.Next()
 			ahead.seen, behind.seen = false, false
@@ -107,20 +128,20 @@ func (d *Differ) gatherBoth(p *Place, old, new rawjson.Value) {
 		removed := ahead.is(x, y.Name())
 		added := !removed && behind.is(y, x.Name())
 		if removed || !added && x.Name().Compare(y.Name()) < 0 {
-			p.changed = append(p.changed, pair{name: x.Name().Bytes(), old: x.Value()})
+			d.push(p, pair{name: x.Name().Bytes(), old: x.Value()})
 			more = x.Next()
 			ahead.seen = false
 		} else {
-			p.changed = append(p.changed, pair{name: y.Name().Bytes(), new: y.Value()})
+			d.push(p, pair{name: y.Name().Bytes(), new: y.Value()})
 			others = y.Next()
 			behind.seen = false
 		}
 	}
 	for ; more; more = x.Next() {
-		p.changed = append(p.changed, pair{name: x.Name().Bytes(), old: x.Value()})
+		d.push(p, pair{name: x.Name().Bytes(), old: x.Value()})
 	}
 	for ; others; others = y.Next() {
-		p.changed = append(p.changed, pair{name: y.Name().Bytes(), new: y.Value()})
+		d.push(p, pair{name: y.Name().Bytes(), new: y.Value()})
 	}
 }
 

@@ -30,6 +30,8 @@ type Place struct {
 	Derived bool
 	// InStatus means that the place is in the status.
 	InStatus bool
+	// waiting is how many parts of the place have still to be visited.
+	waiting uint32
 	// ID is another one for each place of a comparison, and never 0. Depth is the number of places above.
 	ID    uint64
 	Depth int
@@ -62,10 +64,19 @@ func (p *Place) Parameter(name string) (string, bool) {
 	return "", false
 }
 
+// Waiting returns how many parts of the places above may still change.
+func (p *Place) Waiting() int {
+	n := 0
+	for p = p.Up; p != nil; p = p.Up {
+		n += int(p.waiting)
+	}
+	return n
+}
+
 // kept returns a copy of the place that lasts. The places above must last too.
 func (p *Place) kept() *Place {
 	out := *p
-	out.below, out.changed = nil, nil
+	out.below, out.changed, out.waiting = nil, nil, 0
 	return &out
 }
 

@@ -20,8 +20,7 @@ func (d *Differ) inside(p *Place, old, new rawjson.Value) {
 	if p.Node.Map() != nil && (old.IsObject() || new.IsObject()) {
 		d.gather(p, old, new)
 		for i := range p.changed {
-			c := &p.changed[i]
-			d.Same.Recall(c.old, c.new, c.known)
+			c := d.part(p, i)
 			if !d.Same.Equal(c.old, c.new) {
 				d.key(p, c.name, c.old, c.new, (*Differ).within)
 			}
