@@ -7,7 +7,7 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/fieldperm/fieldperm/fieldperm/internal/walk"
+	"github.com/fieldperm/fieldperm/fieldperm/internal/diff"
 	"github.com/fieldperm/fieldperm/schema"
 )
 
@@ -59,7 +59,7 @@ func TestP4_DiffEndsWithItsContext(t *testing.T) {
 					t.Errorf("ended at look %d of %d: %d requirements, %v", left+1, whole.looks, len(got), err)
 				}
 			}
-			if name == "many values" && whole.looks < 20_000/walk.LookEvery {
+			if name == "many values" && whole.looks < 20_000/diff.LookEvery {
 				t.Errorf("the context was looked at %d times", whole.looks)
 			}
 		})

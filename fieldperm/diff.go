@@ -6,8 +6,9 @@ import (
 	"fmt"
 
 	"github.com/fieldperm/fieldperm/fieldperm/change"
+	"github.com/fieldperm/fieldperm/fieldperm/internal/charge"
+	"github.com/fieldperm/fieldperm/fieldperm/internal/diff"
 	"github.com/fieldperm/fieldperm/fieldperm/internal/owners"
-	"github.com/fieldperm/fieldperm/fieldperm/internal/walk"
 	"github.com/fieldperm/fieldperm/internal/rawjson"
 	"github.com/fieldperm/fieldperm/schema"
 )
@@ -41,16 +42,16 @@ type InvalidObjectError = change.InvalidObjectError
 // Errors: *InvalidObjectError if an object is not JSON or a changed part does not fit the schema; the context's error if the context ends
 // before the comparison.
 func Diff(ctx context.Context, old, new []byte, kind *schema.Kind, uncovered schema.VerbSet) ([]Requirement, error) {
-	return diff(ctx, old, new, kind, uncovered, false)
+	return diffTexts(ctx, old, new, kind, uncovered, false)
 }
 
 // DiffParts is Diff for conditions on changes. Besides a value that is charged as a whole, it returns each changed scalar in it, with the verbs of the
 // whole.
 func DiffParts(ctx context.Context, old, new []byte, kind *schema.Kind, uncovered schema.VerbSet) ([]Requirement, error) {
-	return diff(ctx, old, new, kind, uncovered, true)
+	return diffTexts(ctx, old, new, kind, uncovered, true)
 }
 
-func diff(ctx context.Context, old, new []byte, kind *schema.Kind, uncovered schema.VerbSet, parts bool) ([]Requirement, error) {
+func diffTexts(ctx context.Context, old, new []byte, kind *schema.Kind, uncovered schema.VerbSet, parts bool) ([]Requirement, error) {
 	var was rawjson.Value
 	if old != nil {
 		doc, err := scan(old)
@@ -92,7 +93,7 @@ func diffValues(ctx context.Context, old, new rawjson.Value, kind *schema.Kind, 
 	if err := ctx.Err(); err != nil {
 		return nil, change.Stopped(err)
 	}
-	apart := walk.SetApart(old, new)
+	apart := diff.SetApart(old, new)
 	if apart.Old != nil {
 		doc, err := scan(apart.Old)
 		if err != nil {
@@ -109,14 +110,14 @@ func diffValues(ctx context.Context, old, new rawjson.Value, kind *schema.Kind, 
 		defer doc.Release()
 		new = doc.Root()
 	}
-	d := walk.New(ctx, kind, uncovered, old, new)
-	defer d.Release()
-	d.Planted, d.Parts = apart.Planted, parts
-	if !d.ChargeIrregular() {
-		d.Compare()
-		owners.Charge(d)
+	c := charge.New(ctx, kind, uncovered, old, new)
+	defer c.Release()
+	c.Planted, c.Parts = apart.Planted, parts
+	if !c.ChargeIrregular() {
+		c.Compare()
+		owners.Charge(c)
 	}
-	return d.Finish()
+	return c.Finish()
 }
 
 // Unattributed reports whether no manager in the new object's managedFields owns the changed path, although managers own other paths.

@@ -9,7 +9,7 @@ import (
 
 	runtimeschema "k8s.io/apimachinery/pkg/runtime/schema"
 
-	"github.com/fieldperm/fieldperm/fieldperm/internal/walk"
+	"github.com/fieldperm/fieldperm/fieldperm/internal/diff"
 	"github.com/fieldperm/fieldperm/schema"
 	"github.com/fieldperm/fieldperm/test/schematest"
 )
@@ -87,7 +87,7 @@ func TestDiff(t *testing.T) {
 // TestDiff_ItemsThatChangeInTheirPlaces: a few changed items are compared without memory for their keys, more of them in groups.
 func TestDiff_ItemsThatChangeInTheirPlaces(t *testing.T) {
 	k, none := compileGadget(t)
-	for n := 1; n <= 2*walk.InStepLimit; n++ {
+	for n := 1; n <= 2*diff.InStepLimit; n++ {
 		var old, new, want []string
 		for i := range n {
 			item := fmt.Sprintf(`{"name":"c%d","image":"old"}`, i)

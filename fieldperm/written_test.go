@@ -224,3 +224,17 @@ func TestD13_AServerWriteDoesNotLiftABarrier(t *testing.T) {
 		t.Errorf("requirements %v, want the label behind the barrier of its prefix and the arguments", renderAll(rs))
 	}
 }
+
+// TestD13_AServerWriteDoesNotLiftABarrierInside: a barrier inside the value that the API server makes because of another field holds too, and nothing else is
+// charged.
+func TestD13_AServerWriteDoesNotLiftABarrierInside(t *testing.T) {
+	byServer := entry(".spec.tree", "", written(endpoint.Write{On: "UPDATE", With: ".spec.args", Becomes: json.RawMessage(`{"value":"x","child":{"value":"y"}}`)}))
+	old, new := `{"spec":{"args":["a"]}}`, `{"spec":{"args":["b"],"tree":{"value":"x","child":{"value":"y"}}}}`
+	k, none := compileEntries(t, append(gadgetEntries(), byServer))
+	expectDiff(t, k, none, old, new, "modified .spec.args: * specification")
+	k, none = compileEntries(t, append(gadgetEntries(), byServer, entry(".spec.tree.child.value", "secret", excluded)))
+	rs := changes(t, k, none, old, new)
+	if len(rs) != 2 || !charges(rs, ".spec.tree.child.value") || !slices.ContainsFunc(rs, func(r Requirement) bool { return r.Barred() }) {
+		t.Errorf("requirements %v, want the value behind its barrier and the arguments", renderAll(rs))
+	}
+}

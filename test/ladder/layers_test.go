@@ -15,11 +15,15 @@ var layers = []layer{
 	{"schema", []string{
 		"fieldperm/change", "internal/conditions/expression", "schema", "schema/catalog", "schema/catalog/contrib",
 	}},
-	// The walk through two objects, which charges changed values.
-	{"walk", []string{
-		"fieldperm/internal/walk",
+	// The comparison of two objects, which finds changed values.
+	{"diff", []string{
+		"fieldperm/internal/diff",
 	}},
-	// The comparison of field owners, which charges changed owners at places of the walk.
+	// What changes require.
+	{"charge", []string{
+		"fieldperm/internal/charge",
+	}},
+	// The comparison of field owners, which charges changed owners.
 	{"owners", []string{
 		"fieldperm/internal/owners",
 	}},
@@ -114,9 +118,11 @@ var mayNotImport = map[string][]string{
 	"internal/cel":                   {"k8s.io/client-go/", "k8s.io/klog/", "net/http"},
 	"internal/conditions/expression": {"k8s.io/client-go/", "k8s.io/klog/", "net/http", module + "internal/rawjson"},
 	// A schema does not read objects. It depends on the reader of JSON only because paths render the values of keys.
-	"schema":                    {"k8s.io/client-go/", "k8s.io/klog/", module + "internal/rawjson"},
-	"schema/load":               {module + "internal/rawjson"},
-	"fieldperm":                 {"k8s.io/client-go/", "k8s.io/klog/", "net/http"},
-	"fieldperm/internal/walk":   {"k8s.io/client-go/", "k8s.io/klog/", "net/http"},
+	"schema":      {"k8s.io/client-go/", "k8s.io/klog/", module + "internal/rawjson"},
+	"schema/load": {module + "internal/rawjson"},
+	"fieldperm":   {"k8s.io/client-go/", "k8s.io/klog/", "net/http"},
+	// What changed does not depend on who may change it.
+	"fieldperm/internal/diff":   {"k8s.io/client-go/", "k8s.io/klog/", "net/http", module + "verbs"},
+	"fieldperm/internal/charge": {"k8s.io/client-go/", "k8s.io/klog/", "net/http"},
 	"fieldperm/internal/owners": {"k8s.io/client-go/", "k8s.io/klog/", "net/http"},
 }

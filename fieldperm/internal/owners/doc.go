@@ -7,5 +7,5 @@
 // managedfields.go and fieldsv1.go read the entries. lastapplied.go knows the managers that clients take over. Unattributed (attribution.go) says
 // whether any manager owns a change.
 //
-// An error of the simulation is charged as the whole object. The package charges places through walk.Differ, and the walk does not know it.
+// An error of the simulation is charged as the whole object. The package charges places through charge.Charger, which does not know it.
 package owners

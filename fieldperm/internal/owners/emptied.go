@@ -3,7 +3,7 @@ package owners
 import (
 	smdpath "sigs.k8s.io/structured-merge-diff/v6/fieldpath"
 
-	"github.com/fieldperm/fieldperm/fieldperm/internal/walk"
+	"github.com/fieldperm/fieldperm/fieldperm/internal/diff"
 	"github.com/fieldperm/fieldperm/internal/rawjson"
 	"github.com/fieldperm/fieldperm/schema"
 )
@@ -41,7 +41,7 @@ func (o *owners) mayEmpty() bool {
 	}
 	filled := o.filled()
 	for p := range paths(union(owned)) {
-		if r := o.d.Resolve(p); o.d.Stops() || isFilled(r.Scope.Node, r.Old) && !filled.Has(p) {
+		if r := o.d.Resolve(p); o.d.Stops() || isFilled(r.Place.Node, r.Old) && !filled.Has(p) {
 			return true
 		}
 	}
@@ -56,7 +56,7 @@ func (o *owners) appliesEmpty(e *managedEntry) bool {
 		return false
 	}
 	for p := range paths(other) {
-		if at := o.d.Follow(their, rawjson.Value{}, p); !hasBelow(other, p) && walk.HasOwnedParts(at.Scope.Node) {
+		if at := o.d.Follow(their, rawjson.Value{}, p); !hasBelow(other, p) && diff.HasOwnedParts(at.Place.Node) {
 			return true
 		}
 	}
@@ -68,7 +68,7 @@ func (o *owners) appliesEmpty(e *managedEntry) bool {
 		points, has := o.d.Points(), filled
 		for i := range points {
 			at := &points[i]
-			if at.End || !walk.StaysContainer(at.Scope.Node, at.Old, at.New) || i == len(p)-1 && !r.Container {
+			if at.End || !diff.StaysContainer(at.Place.Node, at.Old, at.New) || i == len(p)-1 && !r.Container {
 				break
 			}
 			if has = under(has, p[i]); has.Empty() && p[i].FieldName != nil && (i > 0 || !isMetadata(&p[i])) {
@@ -85,7 +85,7 @@ func (o *owners) filled() *smdpath.Set {
 	if sim.filled == nil {
 		sim.filled = smdpath.NewSet()
 		for p := range paths(sim.owned) {
-			if r := o.d.Resolve(p); isFilled(r.Scope.Node, r.New) {
+			if r := o.d.Resolve(p); isFilled(r.Place.Node, r.New) {
 				sim.filled.Insert(p)
 			}
 		}
@@ -94,5 +94,5 @@ func (o *owners) filled() *smdpath.Set {
 }
 
 func isFilled(n *schema.Node, v rawjson.Value) bool {
-	return v.IsScalar() || !v.IsEmpty() && !walk.HasOwnedParts(n)
+	return v.IsScalar() || !v.IsEmpty() && !diff.HasOwnedParts(n)
 }

@@ -168,12 +168,12 @@ func (o *owners) chargeApply(who manager, part, last *smdpath.Set, others smdpat
 		case r.Changed:
 			// The request changes a part of it. The barriers in the rest are not charged yet.
 			if !o.isApplied(manifest, p) {
-				o.chargeWithin(r.Scope, r.Old)
+				o.chargeWithin(r.Place, r.Old)
 			}
 		case r.ByServer, r.Missing, owned.Has(p), r.Container && r.Field && !r.Old.IsEmpty():
 		case onlyBarriers:
-			if !o.d.FillsIn(r.Scope, r.Old) {
-				o.chargeBarriersAt(r.Scope, r.Old)
+			if !o.d.FillsIn(r.Place, r.Old) {
+				o.chargeBarriersAt(r.Place, r.Old)
 			}
 		default:
 			o.chargePlace(p, r)

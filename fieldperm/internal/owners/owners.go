@@ -8,22 +8,23 @@ import (
 	smdpath "sigs.k8s.io/structured-merge-diff/v6/fieldpath"
 
 	"github.com/fieldperm/fieldperm/fieldperm/change"
-	"github.com/fieldperm/fieldperm/fieldperm/internal/walk"
+	"github.com/fieldperm/fieldperm/fieldperm/internal/charge"
+	"github.com/fieldperm/fieldperm/fieldperm/internal/diff"
 	"github.com/fieldperm/fieldperm/internal/rawjson"
 	"github.com/fieldperm/fieldperm/schema/fieldpath"
 	"github.com/fieldperm/fieldperm/verbs"
 )
 
 // Charge charges changed owners, after all values, so that a denial names a changed value first.
-func Charge(d *walk.Differ) {
+func Charge(d *charge.Charger) {
 	chargeScale(d)
 	chargeManagedFields(d)
 }
 
-// chargeManagedFields charges the change of metadata.managedFields that the walk met. Changing the owner of a field needs the verb of
+// chargeManagedFields charges the change of metadata.managedFields that the comparison met. Changing the owner of a field needs the verb of
 // that field (D8). The comparison works on managers and paths, and the requirements are charged at the paths.
-func chargeManagedFields(d *walk.Differ) {
-	if d.Owned.Scope.Node == nil || d.Err != nil {
+func chargeManagedFields(d *charge.Charger) {
+	if !d.Owned.Met || d.Err != nil {
 		return
 	}
 	if touched, only := onlyOneTime(d); only {
@@ -49,7 +50,7 @@ func chargeManagedFields(d *walk.Differ) {
 	if d.Create {
 		// The API server writes one entry, for the client that creates the object. More entries come from the client.
 		if len(is.entries) > 1 || !is.valid(managers) {
-			d.Charge(d.Owned.Scope, change.Ownership)
+			d.Charge(d.Resolve(managedFieldsOf).Place, change.Ownership)
 		}
 		return
 	}
@@ -84,21 +85,21 @@ func chargeManagedFields(d *walk.Differ) {
 
 // chargeAnyOwner charges the whole object and every barrier of it. It is for requests where the fields that changed owners cannot be
 // determined.
-func chargeAnyOwner(d *walk.Differ) {
+func chargeAnyOwner(d *charge.Charger) {
 	d.StartOwning()
 	newOwners(d, &managedFields{}, &managedFields{}, nil).chargeObject("")
 }
 
 // owners is one comparison of owners.
 type owners struct {
-	d       *walk.Differ
+	d       *charge.Charger
 	was, is *managedFields
 	// changed are the managers whose entries differ. vanished are the Update managers that the request removed.
 	changed  map[manager]bool
 	vanished []manager
 	// version is that of the new object.
 	version string
-	// charged are the places that are charged. text is memory for the text of one, and digests shorten their paths.
+	// charged are the requirements so far. text is memory for the text of one, and digests shorten their paths.
 	charged map[identity]bool
 	text    []byte
 	digests fieldpath.Digests
@@ -112,21 +113,29 @@ type owners struct {
 	simulation *simulation
 }
 
-// within is a value in a scope. The barriers inside it depend on both.
+// within is a value and what its place demands. The barriers inside it depend on both.
 type within struct {
-	value rawjson.Value
-	scope identity
+	value   rawjson.Value
+	demands identity
 }
 
-// identity is a hash that is equal for places that are charged alike. Hashes of their texts take less memory than the texts.
+// identity is a hash that is equal for requirements that demand the same of the same path. Hashes of their texts take less memory than the texts.
 type identity [sha256.Size]byte
 
-func (o *owners) identity(s *walk.Scope) identity {
-	o.text = s.AppendIdentity(o.text[:0], &o.digests)
-	return sha256.Sum256(o.text)
+func (o *owners) identity(demands ...change.Requirement) identity {
+	out := o.text[:0]
+	for i := range demands {
+		out = o.digests.Append(out, demands[i].Path)
+		for _, v := range demands[i].Chain {
+			out = append(append(out, ' '), v.String()...)
+		}
+		out = strconv.AppendInt(append(out, ' '), int64(demands[i].Barrier), 10)
+	}
+	o.text = out
+	return sha256.Sum256(out)
 }
 
-func newOwners(d *walk.Differ, was, is *managedFields, changed []manager) *owners {
+func newOwners(d *charge.Charger, was, is *managedFields, changed []manager) *owners {
 	o := &owners{
 		d: d, was: was, is: is, version: d.New.Get("apiVersion").Text(), written: len(d.Out) > 0,
 		changed: make(map[manager]bool, len(changed)), charged: map[identity]bool{}, whole: map[within]bool{}, merged: map[vanished]*smdpath.Set{},
@@ -225,12 +234,12 @@ func (o *owners) losesInAnother(who manager, lost *smdpath.Set) bool {
 			continue
 		}
 		their := o.d.Kind.In(o.was.entry(who).wroteIn)
-		if their == nil || walk.IsKey(p) || !o.d.Resolve(p).Changed {
+		if their == nil || diff.IsKey(p) || !o.d.Resolve(p).Changed {
 			return false
 		}
-		s := o.d.Follow(their, rawjson.Value{}, p).Scope
-		uncovered := o.d.UncoveredAt(&s)
-		if s.Barred() || walk.HasOwnedParts(s.Node) { // The owner of a struct, map or list keeps what no manager owns in it.
+		s := o.d.Follow(their, rawjson.Value{}, p).Place
+		uncovered := o.d.UncoveredAt(s)
+		if o.d.Barred(s) || diff.HasOwnedParts(s.Node) { // The owner of a struct, map or list keeps what no manager owns in it.
 			o.charge(s)
 		}
 		o.chargeVerbs(s.Node.BarredWithin(uncovered))
@@ -263,46 +272,48 @@ func (o *owners) each(of *smdpath.Set, free func(smdpath.Path) bool) {
 
 // chargePlace charges the place of a path and the barriers in it. An item whose keys have no owner is removed, even if managers own the rest
 // of the item, so a key is charged with its item.
-func (o *owners) chargePlace(p smdpath.Path, r walk.Resolved) {
-	o.charge(r.Scope)
+func (o *owners) chargePlace(p smdpath.Path, r diff.Resolved) {
+	o.charge(r.Place)
 	if r.KeyField {
 		r = o.d.Resolve(r.Owner(p))
-		o.charge(r.Scope)
+		o.charge(r.Place)
 	}
-	o.chargeWithin(r.Scope, r.Old)
+	o.chargeWithin(r.Place, r.Old)
 }
 
-func (o *owners) charge(s walk.Scope) {
-	if key := o.identity(&s); !o.charged[key] {
-		o.charged[key] = true
-		o.d.Charge(s, change.Ownership)
+func (o *owners) charge(p *diff.Place) { o.require(o.d.Demands(p)) }
+
+// require charges requirements, each once.
+func (o *owners) require(found []change.Requirement) {
+	for _, r := range found {
+		r.Operation = change.Ownership
+		if key := o.identity(r); !o.charged[key] {
+			o.charged[key] = true
+			o.d.Out = append(o.d.Out, r)
+		}
 	}
 }
 
-// chargeWithin charges the barriers inside a value that is charged as a whole, and the parts that stand apart there, as if the value
-// vanished.
-func (o *owners) chargeWithin(s walk.Scope, was rawjson.Value) {
-	if was.IsScalar() || !o.d.MayBarWithin(s) {
+// chargeWithin charges the barriers inside a value that is charged as a whole, as if the value vanished.
+func (o *owners) chargeWithin(p *diff.Place, was rawjson.Value) {
+	if was.IsScalar() || !o.d.MayBarWithin(p) {
 		return
 	}
-	at := within{was, o.identity(&s)}
+	at := within{was, o.identity(o.d.Demands(p)...)}
 	if o.whole[at] {
 		return // Thousands of managers may come to own one large value, so it is walked once.
 	}
 	o.whole[at] = true
-	found := o.d.Within(s, was)
-	for i := range found {
-		o.charge(walk.ScopeOf(&found[i]))
-	}
+	o.require(o.d.Within(p, was))
 }
 
 // chargeBarriersAt charges the barriers at and in a place.
-func (o *owners) chargeBarriersAt(s walk.Scope, values ...rawjson.Value) {
-	if s.Barred() {
-		o.charge(s)
+func (o *owners) chargeBarriersAt(p *diff.Place, values ...rawjson.Value) {
+	if o.d.Barred(p) {
+		o.charge(p)
 	}
 	for _, v := range values {
-		o.chargeWithin(s, v)
+		o.chargeWithin(p, v)
 	}
 }
 
@@ -325,7 +336,7 @@ func (o *owners) gainIsFree(who manager, p smdpath.Path, before, solid *smdpath.
 		return true
 	case o.isBucket(who) && o.ownedByVanished(who.version, false).Has(p):
 		if len(o.is.upgraded()) > 0 && !o.ownedByVanished(who.version, true).Has(p) {
-			o.chargeBarriersAt(r.Scope, r.Old)
+			o.chargeBarriersAt(r.Place, r.Old)
 		}
 		return true
 	case who.operation == operationApply:
@@ -370,7 +381,7 @@ func (o *owners) chargeTaken(who manager, gained *smdpath.Set) {
 			continue
 		}
 		if r := o.d.Resolve(p); r.Changed {
-			o.chargeBarriersAt(r.Scope, r.Old, r.New)
+			o.chargeBarriersAt(r.Place, r.Old, r.New)
 		}
 	}
 }
@@ -393,8 +404,9 @@ func (o *owners) chargeObject(entry string) {
 	if !o.barriers {
 		o.barriers = true
 		o.chargeVerbs(o.d.Kind.Root.BarredWithin(o.d.Uncovered))
-		if status := o.d.Follow(o.d.Kind, rawjson.Value{}, statusOf).Scope; status.InStatus {
-			if status.Barred() {
+		if o.d.InStatus != nil {
+			status := o.d.Follow(o.d.Kind, rawjson.Value{}, statusOf).Place
+			if o.d.Barred(status) {
 				o.charge(status)
 			}
 			o.chargeVerbs(status.Node.BarredWithin(o.d.InStatus))
@@ -405,11 +417,11 @@ func (o *owners) chargeObject(entry string) {
 	}
 }
 
-var statusOf = smdpath.MakePathOrDie("status")
+var statusOf, managedFieldsOf = smdpath.MakePathOrDie("status"), smdpath.MakePathOrDie("metadata", "managedFields")
 
 // chargeVerbs charges barriers whose place is not known.
 func (o *owners) chargeVerbs(barriers []verbs.Verb) {
 	for _, v := range barriers {
-		o.charge(walk.ScopeOf(&change.Requirement{Chain: []verbs.Verb{v}}))
+		o.require([]change.Requirement{{Chain: []verbs.Verb{v}}})
 	}
 }

@@ -96,7 +96,7 @@ func (o *owners) chargeBarriersOf(bucket manager, owns *smdpath.Set) {
 			return
 		}
 		if r := o.d.Resolve(p); !applied.Has(p) {
-			o.chargeBarriersAt(r.Scope, r.Old)
+			o.chargeBarriersAt(r.Place, r.Old)
 		}
 	}
 }

@@ -5,14 +5,14 @@ import (
 	"slices"
 
 	"github.com/fieldperm/fieldperm/fieldperm/change"
-	"github.com/fieldperm/fieldperm/fieldperm/internal/walk"
+	"github.com/fieldperm/fieldperm/fieldperm/internal/charge"
 	"github.com/fieldperm/fieldperm/internal/rawjson"
 	"github.com/fieldperm/fieldperm/schema/fieldpath"
 )
 
 // onlyOneTime reports whether at most the time of one entry changed, as with most updates. It returns that entry, absent if no time
 // changed. The API server changes such a time by itself, so the other entries need not be compared.
-func onlyOneTime(d *walk.Differ) (touched rawjson.Value, only bool) {
+func onlyOneTime(d *charge.Charger) (touched rawjson.Value, only bool) {
 	if !d.Owned.Old.IsList() || !d.Owned.New.IsList() {
 		return touched, false
 	}
@@ -92,7 +92,7 @@ func (o *owners) timesAreFree() bool {
 
 // ownsChange reports whether an entry owns a value that changed in the request, or may have applied another order of items. The order of
 // items has no owner.
-func ownsChange(d *walk.Differ, e *managedEntry) bool {
+func ownsChange(d *charge.Charger, e *managedEntry) bool {
 	if ownsLeaf(d, e.raw) {
 		return true
 	}
@@ -112,7 +112,7 @@ func ownsChange(d *walk.Differ, e *managedEntry) bool {
 
 // ownsLeaf reports whether FieldsV1 own one of the remembered scalars. It decodes nothing. If it returns false, the entry may still own a
 // change.
-func ownsLeaf(d *walk.Differ, fields rawjson.Value) bool {
+func ownsLeaf(d *charge.Charger, fields rawjson.Value) bool {
 	for _, p := range d.Leaves() {
 		if at := fieldsAt(fields, p); at.IsObject() && at.IsEmpty() {
 			return true

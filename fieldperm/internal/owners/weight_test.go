@@ -13,7 +13,7 @@ import (
 
 	"github.com/fieldperm/fieldperm/api/v1alpha1"
 	"github.com/fieldperm/fieldperm/fieldperm/change"
-	"github.com/fieldperm/fieldperm/fieldperm/internal/walk"
+	"github.com/fieldperm/fieldperm/fieldperm/internal/charge"
 	"github.com/fieldperm/fieldperm/internal/rawjson"
 	"github.com/fieldperm/fieldperm/schema"
 )
@@ -81,7 +81,7 @@ func boxOf(t *testing.T, n int, manager, operation string) rawjson.Value {
 func TestD8_D1_OwnersOfManyPathsWaitForMemory(t *testing.T) {
 	k := compileBox(t)
 	renamed := func(ctx context.Context, n int) ([]change.Requirement, error) {
-		d := walk.New(ctx, k, nil, boxOf(t, n, "a", "Update"), boxOf(t, n, "b", "Apply"))
+		d := charge.New(ctx, k, nil, boxOf(t, n, "a", "Update"), boxOf(t, n, "b", "Apply"))
 		defer d.Release()
 		d.Compare()
 		Charge(d)

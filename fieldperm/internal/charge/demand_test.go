@@ -1,4 +1,4 @@
-package walk
+package charge
 
 import (
 	"fmt"
@@ -47,14 +47,14 @@ func TestChains_NoChainChangesAnother(t *testing.T) {
 	}
 }
 
-// The chains on the way down to one field take the memory of the longest of them.
-func TestChains_OneWayDownIsOneChain(t *testing.T) {
+// Chains share blocks of memory, so that a short one does not cost an allocation.
+func TestChains_ShareBlocks(t *testing.T) {
 	var c chains
-	var chain []verbs.Verb
-	for range smallestChains {
-		chain = c.keep(append(c.withRoom(chain, 1), verbs.All()))
+	first := c.keep(append(c.withRoom(nil, 1), verbs.All()))
+	for range smallestChains - 1 {
+		c.keep(append(c.withRoom(nil, 1), verbs.All()))
 	}
-	if len(c.block) != smallestChains || &c.block[0] != &chain[0] {
-		t.Errorf("%d verbs are stored for a chain of %d", len(c.block), len(chain))
+	if len(c) != smallestChains || &c[0] != &first[0] {
+		t.Errorf("%d verbs are in the first block, want %d", len(c), smallestChains)
 	}
 }

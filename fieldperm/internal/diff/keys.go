@@ -1,4 +1,4 @@
-package walk
+package diff
 
 import (
 	"slices"
@@ -178,8 +178,8 @@ func (g *grouping) group(id *identity) int32 {
 }
 
 // single returns the number of groups that are on one side only.
-func (g *grouping) single() int {
-	n := 0
+func (g *grouping) single() uint32 {
+	n := uint32(0)
 	for i := range g.groups {
 		if g.groups[i].was.n == 0 || g.groups[i].is.n == 0 {
 			n++

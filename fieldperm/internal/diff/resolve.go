@@ -1,10 +1,9 @@
-package walk
+package diff
 
 import (
 	"slices"
 
 	smdpath "sigs.k8s.io/structured-merge-diff/v6/fieldpath"
-	smdvalue "sigs.k8s.io/structured-merge-diff/v6/value"
 
 	"github.com/fieldperm/fieldperm/internal/rawjson"
 	"github.com/fieldperm/fieldperm/schema"
@@ -12,7 +11,7 @@ import (
 
 // Resolved is the result of following a path of managedFields.
 type Resolved struct {
-	Scope Scope
+	Place *Place
 	// Old is the value before the request, New the value after it.
 	Old, New rawjson.Value
 	// Changed: the value at the path differs between the two objects, or is in one of them only.
@@ -33,12 +32,12 @@ type Resolved struct {
 // Waypoint is the state after one element of a path.
 type Waypoint struct {
 	element  smdpath.PathElement
-	Scope    Scope
+	Place    *Place
 	Old, New rawjson.Value
 	keyField bool
 	// Field: the element is a field that the schema names.
 	Field bool
-	// End reports whether the schema does not know the place; Scope is then the last known one.
+	// End reports whether the schema does not know the place; Place is then the last known one.
 	End bool
 }
 
@@ -62,7 +61,7 @@ func (d *Differ) Resolve(p smdpath.Path) Resolved {
 		return t.result
 	}
 	t.points = slices.Grow(t.points[:n], len(p)-n)
-	at := Waypoint{Scope: d.Root, Old: d.Old, New: d.New}
+	at := Waypoint{Place: d.Root, Old: d.Old, New: d.New}
 	if n > 0 {
 		at = t.points[n-1]
 	}
@@ -81,25 +80,25 @@ func (d *Differ) Points() []Waypoint { return d.trail.points }
 // sameElement compares the pointers first: paths of one set share them.
 func sameElement(a, b *smdpath.PathElement) bool { return *a == *b || a.Equals(*b) }
 
-// step extends a waypoint by the element of p at index i.
-func (d *Differ) step(at Waypoint, p smdpath.Path, i int) Waypoint {
-	element := &p[i]
-	at.element, at.keyField, at.Field = *element, false, Named(at.Scope.Node, element.FieldName)
-	s, list := at.Scope, at.Scope.Node.List()
+// step extends a waypoint by the element of a path at index i.
+func (d *Differ) step(at Waypoint, to smdpath.Path, i int) Waypoint {
+	element := &to[i]
+	at.element, at.keyField, at.Field = *element, false, Named(at.Place.Node, element.FieldName)
+	p, list := at.Place, at.Place.Node.List()
 	switch {
-	case element.FieldName != nil && s.Node.Map() != nil:
-		at.keyField = IsKey(p[:i+1]) && !at.Old.IsAbsent() && !at.New.IsAbsent()
+	case element.FieldName != nil && p.Node.Map() != nil:
+		at.keyField = IsKey(to[:i+1]) && !at.Old.IsAbsent() && !at.New.IsAbsent()
 		name := *element.FieldName
 		at.Old, at.New = d.index.member(at.Old, name), d.index.member(at.New, name)
-		d.Key(s, []byte(name), at.Old, at.New, into(&at.Scope))
+		d.key(p, []byte(name), at.Old, at.New, into(&at.Place))
 	case element.Key != nil && list != nil:
 		d.toItem(&at, d.index.keyItem(element))
 	case element.Value != nil && list != nil:
 		d.toItem(&at, contents(element))
 	case element.Index != nil && list != nil && list.Atomic():
 		at.Old, at.New = d.index.item(at.Old, *element.Index), d.index.item(at.New, *element.Index)
-		_, emitted := d.itemStep(s, either(at.New, at.Old))
-		at.Scope = d.enter(s, list.Item(), s.Path.Index(*element.Index), emitted, at.Old, at.New, either(at.New, at.Old))
+		_, bound := d.itemStep(p, either(at.New, at.Old))
+		at.Place = d.enter(p, list.Item(), p.Path.Index(*element.Index), bound, at.Old, at.New, either(at.New, at.Old)).kept()
 	default:
 		at.End = true
 	}
@@ -109,31 +108,31 @@ func (d *Differ) step(at Waypoint, p smdpath.Path, i int) Waypoint {
 // toItem extends a waypoint to the item of a keyed list with the same keys as like. like also stands for an item that is in neither
 // object.
 func (d *Differ) toItem(at *Waypoint, like rawjson.Value) {
-	above := at.Scope
+	above := at.Place
 	list := above.Node.List()
 	at.Old, at.New = d.Find(list, at.Old, like), d.Find(list, at.New, like)
-	path, emitted := d.itemStep(above, either(either(at.New, at.Old), like))
+	path, bound := d.itemStep(above, either(either(at.New, at.Old), like))
 	if at.Old.IsAbsent() && at.New.IsAbsent() && like.IsScalar() {
-		at.Scope = d.enter(above, list.Item(), path, emitted, at.Old, at.New, like)
+		at.Place = d.enter(above, list.Item(), path, bound, at.Old, at.New, like).kept()
 		return
 	}
-	d.child(above, list.Item(), path, emitted, at.Old, at.New, into(&at.Scope))
+	d.child(above, list.Item(), path, bound, at.Old, at.New, into(&at.Place))
 }
 
 // arrive returns the result for the last waypoint of a path.
 func (d *Differ) arrive(at Waypoint) Resolved {
-	s, old, new := at.Scope, at.Old, at.New
+	p, old, new := at.Place, at.Old, at.New
 	if at.End || old.IsAbsent() && new.IsAbsent() {
-		return Resolved{Scope: s, KeyField: at.keyField && !at.End, Missing: true}
+		return Resolved{Place: p, KeyField: at.keyField && !at.End, Missing: true}
 	}
-	if StaysContainer(s.Node, old, new) && (!old.IsEmpty() || !new.IsEmpty()) {
+	if StaysContainer(p.Node, old, new) && (!old.IsEmpty() || !new.IsEmpty()) {
 		// A container that stays is not changed itself: the changes in it have paths of their own.
-		return Resolved{Scope: s, Old: old, New: new, Container: true, Field: at.Field}
+		return Resolved{Place: p, Old: old, New: new, Container: true, Field: at.Field}
 	}
-	if onlyServerWrites(s.Node) {
-		return Resolved{Scope: s, Old: old, New: new, ByServer: true}
+	if onlyServerWrites(p.Node) {
+		return Resolved{Place: p, Old: old, New: new, ByServer: true}
 	}
-	return Resolved{Scope: s, Old: old, New: new, Changed: !d.EqualAt(old, new), KeyField: at.keyField}
+	return Resolved{Place: p, Old: old, New: new, Changed: !d.EqualAt(old, new), KeyField: at.keyField}
 }
 
 // Own reports whether the path is an own entry or a key of something that stays.
@@ -149,7 +148,9 @@ func (r *Resolved) Owner(p smdpath.Path) smdpath.Path {
 
 // Follow returns where a path leads in one object, without an old object.
 func (d *Differ) Follow(kind *schema.Kind, object rawjson.Value, p smdpath.Path) Waypoint {
-	at := Waypoint{Scope: d.enterRoot(kind, rawjson.Value{}, object), New: object}
+	root := &Place{}
+	d.start(root, kind, rawjson.Value{}, object)
+	at := Waypoint{Place: root, New: object}
 	for i := 0; i < len(p) && !at.End; i++ {
 		at = d.step(at, p, i)
 	}
@@ -186,130 +187,9 @@ func (d *Differ) EqualAt(old, new rawjson.Value) bool {
 // largeValue is the number of bytes from which a comparison is cached.
 const largeValue = 128
 
-// into returns a visitor that only stores the scope.
-func into(s *Scope) Visitor {
-	return func(_ *Differ, c Scope, _, _ rawjson.Value) { *s = c }
-}
-
-// keyItem returns an item that has only the keys of an element. It stands for an item that is in neither object.
-func (x *index) keyItem(e *smdpath.PathElement) rawjson.Value {
-	item, known := x.keys[e.Key]
-	if !known {
-		if x.keys == nil {
-			x.keys = map[*smdvalue.FieldList]rawjson.Value{}
-		}
-		item = contents(e)
-		x.keys[e.Key] = item
-	}
-	return item
-}
-
-// contents returns the keys or the value of an element, as its text has them. Keys that JSON cannot express become null, which equals no key. The
-// document is not released, because paths refer to it.
-func contents(e *smdpath.PathElement) rawjson.Value {
-	text, err := smdpath.SerializePathElement(*e)
-	if err != nil {
-		text = "v:null"
-	}
-	doc, err := rawjson.Scan([]byte(text[len("v:"):]))
-	if err != nil {
-		return rawjson.Value{}
-	}
-	return doc.Root()
-}
-
-// Find returns the first item of a keyed list with the same keys as like; absent if there is none.
-func (d *Differ) Find(list *schema.List, in, like rawjson.Value) rawjson.Value {
-	if !in.IsList() {
-		return rawjson.Value{}
-	}
-	want, ok := d.identify(list.Keys(), like)
-	if !ok {
-		return rawjson.Value{}
-	}
-	index := d.index.keyed[in]
-	if index == nil {
-		index = map[uint64][]rawjson.Value{}
-		for i := in.Items(); i.Next(); {
-			if id, ok := d.identify(list.Keys(), i.Value()); ok {
-				index[id.sum()] = append(index[id.sum()], i.Value())
-			}
-		}
-		if d.index.keyed == nil {
-			d.index.keyed = map[rawjson.Value]map[uint64][]rawjson.Value{}
-		}
-		d.index.keyed[in] = index
-	}
-	for _, item := range index[want.sum()] {
-		if id, _ := d.identify(list.Keys(), item); d.sameIdentity(&id, &want) {
-			return item
-		}
-	}
-	return rawjson.Value{}
-}
-
-// index caches the contents of lists and objects that paths of managedFields lead through, because owners name many items and members.
-type index struct {
-	keyed   map[rawjson.Value]map[uint64][]rawjson.Value
-	members map[rawjson.Value]map[string]rawjson.Value
-	items   map[rawjson.Value][]rawjson.Value
-	keys    map[*smdvalue.FieldList]rawjson.Value
-	// equal caches whether large values are equal.
-	equal map[[2]rawjson.Value]bool
-}
-
-// fewMembers is the number of members up to which a search is as fast as the cache.
-const fewMembers = 8
-
-// member returns the member of an object, like Get, from the cache if the object has many.
-func (x *index) member(v rawjson.Value, name string) rawjson.Value {
-	var found rawjson.Value
-	n := 0
-	for m := v.Members(); m.Next(); {
-		if n++; n > fewMembers {
-			return x.cached(v, name)
-		}
-		if m.Name().Is(name) {
-			found = m.Value()
-		}
-	}
-	return found
-}
-
-func (x *index) cached(v rawjson.Value, name string) rawjson.Value {
-	byName, known := x.members[v]
-	if !known {
-		if x.members == nil {
-			x.members = map[rawjson.Value]map[string]rawjson.Value{}
-		}
-		byName = make(map[string]rawjson.Value, count(v))
-		for m := v.Members(); m.Next(); {
-			byName[m.Name().String()] = m.Value()
-		}
-		x.members[v] = byName
-	}
-	return byName[name]
-}
-
-// item returns the item at a position, absent if there is none.
-func (x *index) item(v rawjson.Value, i int) rawjson.Value {
-	if !v.IsList() || i < 0 {
-		return rawjson.Value{}
-	}
-	items, known := x.items[v]
-	if !known {
-		if x.items == nil {
-			x.items = map[rawjson.Value][]rawjson.Value{}
-		}
-		for i := v.Items(); i.Next(); {
-			items = append(items, i.Value())
-		}
-		x.items[v] = items
-	}
-	if i >= len(items) {
-		return rawjson.Value{}
-	}
-	return items[i]
+// into returns a visitor that only stores the place.
+func into(to **Place) visitor {
+	return func(_ *Differ, p *Place, _, _ rawjson.Value) { *to = p.kept() }
 }
 
 func onlyServerWrites(n *schema.Node) bool {

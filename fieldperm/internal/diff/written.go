@@ -1,4 +1,4 @@
-package walk
+package diff
 
 import (
 	"slices"
@@ -7,13 +7,12 @@ import (
 	"github.com/fieldperm/fieldperm/schema"
 )
 
-// writtenByServer reports whether the API server itself makes the change from old to new because another field changes in this request
-// (D13). The other field is charged, so its consequence need not be. Behind a barrier only a value that the API server gives to every
-// client that does not set the field is free.
-func (d *Differ) writtenByServer(w *schema.Written, barred bool, old, new rawjson.Value) bool {
+// writtenByServer reports whether the API server itself makes the change from old to new, because another field changes in this request (D13).
+// constant asks for a value that it gives to every client that does not set the field: sending it gains nothing.
+func (d *Differ) writtenByServer(w *schema.Written, constant bool, old, new rawjson.Value) bool {
 	cases := w.Cases()
 	for i := range cases {
-		if (!barred || cases[i].Constant()) && d.written(&cases[i], old, new) {
+		if (!constant || cases[i].Constant()) && d.written(&cases[i], old, new) {
 			return true
 		}
 	}
@@ -22,18 +21,18 @@ func (d *Differ) writtenByServer(w *schema.Written, barred bool, old, new rawjso
 
 // unasked reports whether a new object has the value that the API server gives to a client that does not set the node: the declared
 // default (C5) or a constant (D13).
-func (d *Differ) unasked(s Scope, old, new rawjson.Value) bool {
+func (d *Differ) unasked(p *Place, old, new rawjson.Value) bool {
 	if !d.Create {
 		return false
 	}
-	w := s.Node.Written()
-	return isDefault(s.Node.Default(), new) || w != nil && d.writtenByServer(w, true, old, new)
+	w := p.Node.Written()
+	return isDefault(p.Node.Default(), new) || w != nil && d.writtenByServer(w, true, old, new)
 }
 
 // FillsIn reports whether the API server gives this value to any new object that does not set the node, whatever else the object has. A
 // declared default does not count, because it comes with the struct that contains it.
-func (d *Differ) FillsIn(s Scope, v rawjson.Value) bool {
-	w := s.Node.Written()
+func (d *Differ) FillsIn(p *Place, v rawjson.Value) bool {
+	w := p.Node.Written()
 	return w != nil && slices.ContainsFunc(w.Cases(), func(c schema.WrittenCase) bool {
 		return c.Constant() && len(c.Cause()) == 0 && len(c.Without()) == 0 && c.ByServer(nil, d.native(v), nil, nil)
 	})
