@@ -67,9 +67,10 @@ func (d *Differ) Find(list *schema.List, in, like rawjson.Value) rawjson.Value {
 
 // index caches the contents of lists and objects that paths of managedFields lead through, because owners name many items and members.
 type index struct {
-	keyed map[rawjson.Value]map[uint64][]rawjson.Value
-	parts map[rawjson.Value]*rawjson.Index
-	keys  map[*smdvalue.FieldList]rawjson.Value
+	keyed   map[rawjson.Value]map[uint64][]rawjson.Value
+	members map[rawjson.Value]map[string]rawjson.Value
+	items   map[rawjson.Value][]rawjson.Value
+	keys    map[*smdvalue.FieldList]rawjson.Value
 	// equal caches whether large values are equal.
 	equal map[[2]rawjson.Value]bool
 }
@@ -82,24 +83,41 @@ func (x *index) member(v rawjson.Value, name string) rawjson.Value {
 	n := 0
 	for m := v.Members(); m.Next(); {
 		if n++; n > fewMembers {
-			found, _ := x.of(v).Find(name)
-			return found
+			return x.membersOf(v)[name]
 		}
 	}
 	return v.Get(name)
 }
 
-// item returns the item at a position, absent if there is none.
-func (x *index) item(v rawjson.Value, i int) rawjson.Value { return x.of(v).Item(i) }
-
-func (x *index) of(v rawjson.Value) *rawjson.Index {
-	parts, known := x.parts[v]
+func (x *index) membersOf(v rawjson.Value) map[string]rawjson.Value {
+	members, known := x.members[v]
 	if !known {
-		if x.parts == nil {
-			x.parts = map[rawjson.Value]*rawjson.Index{}
+		if x.members == nil {
+			x.members = map[rawjson.Value]map[string]rawjson.Value{}
 		}
-		parts = rawjson.NewIndex(v)
-		x.parts[v] = parts
+		members = map[string]rawjson.Value{}
+		for m := v.Members(); m.Next(); {
+			members[m.Name().String()] = m.Value()
+		}
+		x.members[v] = members
 	}
-	return parts
+	return members
+}
+
+// item returns the item at a position, absent if there is none.
+func (x *index) item(v rawjson.Value, i int) rawjson.Value {
+	items, known := x.items[v]
+	if !known {
+		if x.items == nil {
+			x.items = map[rawjson.Value][]rawjson.Value{}
+		}
+		for i := v.Items(); i.Next(); {
+			items = append(items, i.Value())
+		}
+		x.items[v] = items
+	}
+	if i < 0 || i >= len(items) {
+		return rawjson.Value{}
+	}
+	return items[i]
 }
