@@ -39,8 +39,8 @@ func TestD12_ChangesWithoutAnOwner(t *testing.T) {
 	}
 }
 
-// A barrier in a new item is found by position (D2), and managers own items by their keys.
-func TestD12_AnItemByPositionHasTheOwnerOfItsKeys(t *testing.T) {
+// A barrier in a new item is found by position (D2), and managers own items by their keys. So an item has the owners of all items of its list.
+func TestD12_AnItemByPositionHasTheOwnersOfItsList(t *testing.T) {
 	path := func(list string, i int, field string) fieldpath.Path {
 		return fieldpath.Path{}.Field("spec").Field(list).Index(i).Field(field)
 	}
@@ -52,7 +52,7 @@ func TestD12_AnItemByPositionHasTheOwnerOfItsKeys(t *testing.T) {
 		want                bool
 	}{
 		{"its manager owns it", two, own, path("ports", 1, "target"), false},
-		{"its manager owns another field", two, own, path("ports", 0, "target"), true},
+		{"its manager owns another field", two, own, path("ports", 0, "target"), false},
 		{"of no manager", two, `{"f:spec":{"f:replicas":{}}}`, path("ports", 1, "target"), true},
 		{"by position", two, `{"f:spec":{"f:ports":{"i:1":{"f:target":{}}}}}`, path("ports", 1, "target"), false},
 		{"by value", `,"spec":{"ports":["a"]}`, `{"f:spec":{"f:ports":{"v:\"a\"":{}}}}`, path("ports", 0, "target"), false},

@@ -1,24 +1,21 @@
 package owners
 
 import (
-	smdpath "sigs.k8s.io/structured-merge-diff/v6/fieldpath"
-
 	"github.com/fieldperm/fieldperm/fieldperm/internal/diff"
 	"github.com/fieldperm/fieldperm/internal/rawjson"
 	"github.com/fieldperm/fieldperm/schema"
 )
 
-// chargeEmptied charges the whole object if a manager applied a struct, map or list empty, and a conversion may drop it with what is in it. An
-// apply goes through each version that an entry names, with nothing but the owned fields. So this is charged when an entry of another
-// version appears, and when a path loses its last owner.
+// chargeEmptied charges the whole object if a manager applied something empty, and a conversion may drop that with the struct, map or list
+// around it. An apply goes through each version that an entry names, with nothing but the owned fields. So this is charged when an
+// entry of another version appears, and when a value loses its last owner.
 func (o *owners) chargeEmptied() {
 	if o.d.Kind.ConvertsByName() || len(o.changed) == 0 {
 		return
 	}
-	for i := range o.is.entries {
-		e := &o.is.entries[i]
-		if !o.d.Stops() && o.is.applies(e.manager) && o.appliesEmpty(e) && o.mayEmpty() {
-			o.chargeAll(e.manager)
+	for _, who := range o.is.order {
+		if !o.d.Stops() && o.is.applies(who) && o.appliesEmpty(o.is.entry(who)) && o.mayEmpty() {
+			o.chargeAll(who)
 			return
 		}
 	}
@@ -26,52 +23,45 @@ func (o *owners) chargeEmptied() {
 
 // mayEmpty reports whether an entry of a version appears that had none, or a value lost its last owner.
 func (o *owners) mayEmpty() bool {
-	had, has, owned := map[string]bool{}, map[string]bool{}, []*smdpath.Set{}
-	for i := range o.was.entries {
-		had[o.was.entries[i].wroteIn] = true
-		owned = append(owned, o.here(&o.was.entries[i]))
+	had, has := map[string]bool{}, map[string]bool{}
+	for _, who := range o.was.order {
+		had[o.was.entry(who).wroteIn] = true
 	}
 	comes := false
-	for i := range o.is.entries {
-		has[o.is.entries[i].wroteIn] = true
-		comes = comes || !had[o.is.entries[i].wroteIn]
+	for _, who := range o.is.order {
+		version := o.is.entry(who).wroteIn
+		has[version], comes = true, comes || !had[version]
 	}
-	if comes || len(has) < 2 {
-		return comes && len(has) > 1
+	if len(has) < 2 || comes {
+		return len(has) > 1
 	}
-	filled := o.filled()
-	for p := range paths(union(owned)) {
-		if r := o.d.Resolve(p); o.d.Stops() || isFilled(r.Place.Node, r.Old) && !filled.Has(p) {
+	owned := o.owned(o.is, everyone)
+	for p := range paths(o.owned(o.was, everyone)) {
+		if r := o.d.Resolve(p); o.d.Stops() || isFilled(r.Place.Node, r.Old) && !(isFilled(r.Place.Node, r.New) && owned.Has(p)) {
 			return true
 		}
 	}
 	return false
 }
 
-// appliesEmpty reports whether a path of an entry leads to or through a struct, map or list in which no manager owns a value.
+// appliesEmpty reports whether an entry owns a struct, map or list, or a value that may be as good as empty, and nothing in it. Under the names
+// of another version the values are not known.
 func (o *owners) appliesEmpty(e *managedEntry) bool {
-	here, other := o.split(e)
-	their, filled := o.d.Kind.In(e.wroteIn), o.filled()
-	if their == nil {
+	kind := o.d.Kind.In(e.wroteIn)
+	if kind == nil {
 		return false
 	}
-	for p := range paths(other) {
-		if at := o.d.Follow(their, rawjson.Value{}, p); !hasBelow(other, p) && diff.HasOwnedParts(at.Place.Node) {
-			return true
-		}
-	}
-	for p := range paths(here) {
-		if o.d.Stops() {
-			break
-		}
-		r := o.d.Resolve(p)
-		points, has := o.d.Points(), filled
-		for i := range points {
-			at := &points[i]
-			if at.End || !diff.StaysContainer(at.Place.Node, at.Old, at.New) || i == len(p)-1 && !r.Container {
-				break
+	here, all := o.here(e), e.set()
+	for p := range paths(all) {
+		switch at := o.d.Follow(kind, rawjson.Value{}, p); {
+		case o.d.Stops():
+			return false
+		case diff.HasOwnedParts(at.Place.Node):
+			if under(all, p...).Empty() || here.Has(p) && under(here, p...).Empty() {
+				return true
 			}
-			if has = under(has, p[i]); has.Empty() && p[i].FieldName != nil && (i > 0 || !isMetadata(&p[i])) {
+		case here.Has(p):
+			if r := o.d.Resolve(p); !isFilled(r.Place.Node, r.New) {
 				return true
 			}
 		}
@@ -79,20 +69,7 @@ func (o *owners) appliesEmpty(e *managedEntry) bool {
 	return false
 }
 
-// filled returns the owned paths that lead to a value that no conversion drops.
-func (o *owners) filled() *smdpath.Set {
-	sim := o.simulate()
-	if sim.filled == nil {
-		sim.filled = smdpath.NewSet()
-		for p := range paths(sim.owned) {
-			if r := o.d.Resolve(p); isFilled(r.Place.Node, r.New) {
-				sim.filled.Insert(p)
-			}
-		}
-	}
-	return sim.filled
-}
-
+// isFilled reports whether no conversion drops a value.
 func isFilled(n *schema.Node, v rawjson.Value) bool {
 	return v.IsScalar() || !v.IsEmpty() && !diff.HasOwnedParts(n)
 }

@@ -23,10 +23,9 @@ func TestD8_FieldsV1AreThoseThatTheLibraryWrites(t *testing.T) {
 		if err != nil {
 			t.Fatalf("%s: %v", text, err)
 		}
-		var d decoder
-		want, got := &smdpath.Set{}, &smdpath.Set{}
+		want := &smdpath.Set{}
 		isWritten := writesAgain(t, want, doc.Root())
-		switch ok := d.decode(got, doc.Root()); {
+		switch got, ok := readFields(doc.Root()); {
 		case ok != isWritten:
 			t.Errorf("%s: accepted: %v, the library writes it again: %v", text, ok, isWritten)
 		case ok && !got.Equals(want):
@@ -87,18 +86,19 @@ func drawFields(rnd *rand.Rand, depth int) string {
 	return "{" + strings.Join(members, ",") + "}"
 }
 
-// TestPaths_ADeepPathIsNotKept: each iteration clears the memory that it shares with later ones.
-func TestPaths_ADeepPathIsNotKept(t *testing.T) {
-	name := "a"
-	deep := make(smdpath.Path, 10_000)
-	for i := range deep {
-		deep[i] = smdpath.PathElement{FieldName: &name}
-	}
-	for range paths(smdpath.NewSet(deep)) {
-	}
-	v, _ := visits.Get().(*visit)
-	defer visits.Put(v)
-	if cap(v.path) > mostKept {
-		t.Errorf("room for a path of %d is kept", cap(v.path))
+// TestD8_P8_FieldsV1InAnotherOrderAreReadUpToABound: the library takes time with the square of the elements that are not in its order.
+func TestD8_P8_FieldsV1InAnotherOrderAreReadUpToABound(t *testing.T) {
+	for n, want := range map[int]bool{10_000: true, 25_000: false} {
+		names := make([]string, n)
+		for i := range names {
+			names[n-1-i] = fmt.Sprintf(`"f:%06d":{}`, i)
+		}
+		doc, err := rawjson.Scan([]byte("{" + strings.Join(names, ",") + "}"))
+		if err != nil {
+			t.Fatal(err)
+		}
+		if set, ok := readFields(doc.Root()); ok != want || ok && set.Size() != n {
+			t.Errorf("%d elements: read %t, want %t", n, ok, want)
+		}
 	}
 }

@@ -4,21 +4,29 @@ import (
 	"slices"
 	"time"
 
+	corev1 "k8s.io/api/core/v1"
 	smdpath "sigs.k8s.io/structured-merge-diff/v6/fieldpath"
 
 	"github.com/fieldperm/fieldperm/internal/rawjson"
 )
 
-// maxUpdateManagers is how many entries of operation Update an API server keeps. It merges the oldest of the others into ancientManager
-// (k8s.io/apimachinery/pkg/util/managedfields, capmanagers).
 const (
-	maxUpdateManagers      = 10
-	ancientManager         = "ancient-changes"
-	beforeFirstApplyOwner  = "before-first-apply"
-	operationUpdate        = "Update"
-	operationApply         = "Apply"
-	managedFieldsTypeKnown = "FieldsV1"
+	// An API server keeps this many entries of operation Update. It merges the oldest of the others into ancientManager
+	// (k8s.io/apimachinery/pkg/util/managedfields, capmanagers).
+	maxUpdateManagers     = 10
+	ancientManager        = "ancient-changes"
+	beforeFirstApplyOwner = "before-first-apply"
+	operationUpdate       = "Update"
+	operationApply        = "Apply"
 )
+
+// clientSideAppliers are the names of managers that kubectl, Argo CD, Flux and Helm take over when they change to server-side apply: they turn
+// the Update entries of these names into Apply entries. The next apply of an unchanged manifest then deletes every owned field that is not in
+// the manifest (k8s.io/client-go/util/csaupgrade).
+var clientSideAppliers = []string{"kubectl-client-side-apply", "argocd-controller", "kustomize-controller", "helm", "helm-controller", beforeFirstApplyOwner}
+
+// lastApplied is the annotation of client-side apply. kubectl takes over the managers that own it, and finds their other entries by name.
+var lastApplied = smdpath.MakePathOrDie("metadata", "annotations", corev1.LastAppliedConfigAnnotation)
 
 // manager identifies an owner of fields in the way the API server does. An applier has one entry, whatever version it wrote in, so its
 // version is "". An Update manager has one entry for each version.
@@ -26,180 +34,101 @@ type manager struct {
 	name, operation, subresource, version string
 }
 
-// managedFields is the list of one object. Its FieldsV1 are decoded when they are needed.
+// managedFields is the list of one object.
 type managedFields struct {
-	entries []managedEntry
-	// of holds the indexes of each manager's entries, in order. An API server writes one entry for each manager.
-	of      map[manager][]int
-	order   []manager
-	updates int
-	// upgradedNames is the cached result of upgraded, nil until the first call.
-	upgradedNames map[string]bool
+	// order has each manager once, in the order of the list.
+	order []manager
+	// of has the entries of each manager, in order. An API server writes one entry for each manager.
+	of map[manager][]*managedEntry
+	// upgraded are the names of the Update managers that own the annotation of client-side apply.
+	upgraded map[string]bool
 }
 
 type managedEntry struct {
 	manager
 	// wroteIn is the apiVersion of the entry, for appliers too.
 	wroteIn, time string
-	// raw is the FieldsV1 of the entry, absent if there is none. fields is the decoded set, nil until it is decoded.
-	raw    rawjson.Value
+	// raw is the FieldsV1 of the entry, absent if there is none.
+	raw rawjson.Value
+	// fields is the result of set, nil until it is needed.
 	fields *smdpath.Set
+	// faulty: no API server writes such an entry. Before its FieldsV1 are read, raw is then the whole entry, and nothing else is set.
 	faulty bool
-	// decoder is that of all entries of the list, nil for an entry that is read alone.
-	decoder *decoder
 }
 
-// readManagedFields decodes the list. It reports false for a list that an API server would not write. It does not check FieldsV1: if the
-// entry of a manager does not change, its FieldsV1 need not be understood (see changedManagers).
-func readManagedFields(v rawjson.Value) (*managedFields, bool) {
-	m := &managedFields{of: map[manager][]int{}}
-	if v.IsAbsent() || v.Kind() == rawjson.Null {
-		return m, true
-	}
-	if !v.IsList() {
-		return nil, false
-	}
-	by := &decoder{}
-	for i := v.Items(); i.Next(); {
-		entry, ok := readManagedEntry(i.Value())
-		if !ok {
-			return nil, false
+// readManagedFields reads the list. It reports false for a list that an API server would not write. It does not read FieldsV1: if an entry does not
+// change, they need not be understood.
+func readManagedFields(v rawjson.Value) (m *managedFields, ok bool) {
+	m, ok = &managedFields{of: map[manager][]*managedEntry{}, upgraded: map[string]bool{}}, v.IsList() || v.IsAbsent() || v.Kind() == rawjson.Null
+	for i := v.Items(); ok && i.Next(); {
+		e := readManagedEntry(i.Value())
+		ok = !e.faulty
+		if m.of[e.manager] == nil {
+			m.order = append(m.order, e.manager)
 		}
-		entry.decoder = by
-		if entry.operation == operationUpdate {
-			m.updates++
+		m.of[e.manager] = append(m.of[e.manager], e)
+		if note := e.raw; e.operation == operationUpdate {
+			for _, name := range lastApplied {
+				note = note.Get("f:" + *name.FieldName)
+			}
+			if !note.IsAbsent() {
+				m.upgraded[e.name] = true
+			}
 		}
-		if len(m.of[entry.manager]) == 0 {
-			m.order = append(m.order, entry.manager)
-		}
-		m.of[entry.manager] = append(m.of[entry.manager], len(m.entries))
-		m.entries = append(m.entries, entry)
 	}
-	return m, true
+	return m, ok
 }
 
-func readManagedEntry(item rawjson.Value) (managedEntry, bool) {
-	var e managedEntry
-	members, ok := entryMembers(item)
-	if !ok {
-		return e, false
+func readManagedEntry(item rawjson.Value) *managedEntry {
+	e, fieldsType := &managedEntry{}, ""
+	for m := item.Members(); m.Next(); {
+		v, into := m.Value(), (*string)(nil)
+		switch m.Name().String() {
+		case "manager":
+			into = &e.name
+		case "operation":
+			into = &e.operation
+		case "apiVersion":
+			into = &e.wroteIn
+		case "time":
+			into = &e.time
+		case "subresource":
+			into = &e.subresource
+		case "fieldsType":
+			into = &fieldsType
+		}
+		switch {
+		case v.Kind() == rawjson.Null: // An API server leaves it out.
+		case into != nil && v.Kind() == rawjson.String:
+			*into = v.Text()
+		case m.Name().Is("fieldsV1") && v.IsObject():
+			e.raw = v
+		default:
+			e.faulty = true
+		}
 	}
-	e.name, e.operation, e.subresource = members[entryManager].Text(), members[entryOperation].Text(), members[entrySubresource].Text()
-	e.wroteIn, e.time, e.raw = members[entryVersion].Text(), members[entryTime].Text(), members[entryFields]
-	if e.operation == operationUpdate {
+	switch {
+	case e.faulty || fieldsType != "FieldsV1" || e.operation != operationUpdate && e.operation != operationApply:
+		return &managedEntry{raw: item, faulty: true}
+	case e.operation == operationUpdate:
 		e.version = e.wroteIn
 	}
-	return e, true
+	return e
 }
 
-// These are the members of an entry.
-const (
-	entryManager = iota
-	entryOperation
-	entryVersion
-	entryTime
-	entrySubresource
-	entryType
-	entryFields
-	entrySize
-)
-
-// entryMembers returns the members of an entry that are not null, and whether an API server might have written the entry.
-func entryMembers(item rawjson.Value) (members [entrySize]rawjson.Value, ok bool) {
-	if !item.IsObject() {
-		return members, false
-	}
-	seen := 0
-	for m := item.Members(); m.Next(); {
-		at, kind := entrySize, rawjson.String
-		switch name := m.Name(); {
-		case name.Is("manager"):
-			at = entryManager
-		case name.Is("operation"):
-			at = entryOperation
-		case name.Is("apiVersion"):
-			at = entryVersion
-		case name.Is("time"):
-			at = entryTime
-		case name.Is("subresource"):
-			at = entrySubresource
-		case name.Is("fieldsType"):
-			at = entryType
-		case name.Is("fieldsV1"):
-			at, kind = entryFields, rawjson.Object
-		}
-		if at < entrySize && seen&(1<<at) != 0 {
-			return members, false
-		}
-		seen |= 1 << at
-		switch v := m.Value(); {
-		case v.Kind() == rawjson.Null:
-		case at == entrySize || v.Kind() != kind:
-			return members, false
-		default:
-			members[at] = v
-		}
-	}
-	known := members[entryType].Is(managedFieldsTypeKnown) && (members[entryOperation].Is(operationUpdate) || members[entryOperation].Is(operationApply))
-	return members, known && (seen&(1<<entrySize) == 0 || !item.Ambiguous())
-}
-
-// set returns the paths that the entry owns, an empty set if the entry is faulty.
+// set returns the paths that the entry owns, an empty set if there is no entry or it is faulty.
 func (e *managedEntry) set() *smdpath.Set {
+	if e == nil || e.faulty {
+		return nothing
+	}
 	if e.fields == nil {
-		e.fields = smdpath.NewSet()
-		if e.decoder == nil {
-			e.decoder = &decoder{}
+		fields, ok := readFields(e.raw)
+		if !ok {
+			fields = nothing
 		}
-		if !e.raw.IsAbsent() && !e.decoder.decode(e.fields, e.raw) {
-			e.fields, e.faulty = smdpath.NewSet(), true
-		}
+		e.fields, e.faulty = fields, !ok
 	}
 	return e.fields
-}
-
-// changedManagers returns the managers whose entries differ in more than their time, in the order of the lists.
-func changedManagers(was, is *managedFields) []manager {
-	var out []manager
-	var c rawjson.Comparison
-	same := func(who manager) bool {
-		return slices.EqualFunc(was.of[who], is.of[who], func(i, j int) bool {
-			a, b := &was.entries[i], &is.entries[j]
-			return a.wroteIn == b.wroteIn && c.Equal(a.raw, b.raw)
-		})
-	}
-	for _, who := range was.order {
-		if !same(who) {
-			out = append(out, who)
-		}
-	}
-	for _, who := range is.order {
-		if len(was.of[who]) == 0 {
-			out = append(out, who)
-		}
-	}
-	return out
-}
-
-// keepLast keeps the last entry of each manager, as API servers do when they read the list. A write of the Scale may store two entries of
-// one manager.
-func (m *managedFields) keepLast() {
-	if len(m.entries) == len(m.order) {
-		return
-	}
-	last := managedFields{of: map[manager][]int{}, order: m.order}
-	for i := range m.entries {
-		e := &m.entries[i]
-		if all := m.of[e.manager]; all[len(all)-1] != i {
-			continue
-		}
-		if e.operation == operationUpdate {
-			last.updates++
-		}
-		last.of[e.manager] = []int{len(last.entries)}
-		last.entries = append(last.entries, *e)
-	}
-	*m = last
 }
 
 // isAged reports whether the entry has no time after the beginning of 1970. No API server writes such a time, and it reads such a time as
@@ -209,14 +138,36 @@ func (e *managedEntry) isAged() bool {
 	return err != nil || at.Unix() <= 0
 }
 
+// changedManagers returns the managers whose entries differ in more than their time, in the order of the lists.
+func changedManagers(was, is *managedFields) []manager {
+	var c rawjson.Comparison
+	var out []manager
+	for _, who := range was.order {
+		if !slices.EqualFunc(was.of[who], is.of[who], func(a, b *managedEntry) bool { return a.wroteIn == b.wroteIn && c.Equal(a.raw, b.raw) }) {
+			out = append(out, who)
+		}
+	}
+	for _, who := range is.order {
+		if !was.has(who) {
+			out = append(out, who)
+		}
+	}
+	return out
+}
+
+// keepLast keeps the last entry of each manager, as API servers do when they read the list. A write of the Scale may store two entries of
+// one manager.
+func (m *managedFields) keepLast() {
+	for who, entries := range m.of {
+		m.of[who] = entries[len(entries)-1:]
+	}
+}
+
 // valid reports whether each of the managers has at most one entry, with a version and with fields that an API server would write.
 func (m *managedFields) valid(managers []manager) bool {
 	for _, who := range managers {
-		if len(m.of[who]) > 1 {
-			return false
-		}
 		if e := m.entry(who); e != nil {
-			if e.set(); e.faulty || e.wroteIn == "" {
+			if e.set(); e.faulty || e.wroteIn == "" || len(m.of[who]) > 1 {
 				return false
 			}
 		}
@@ -224,41 +175,38 @@ func (m *managedFields) valid(managers []manager) bool {
 	return true
 }
 
-// entry returns the first entry of a manager, nil if there is none.
-func (m *managedFields) entry(who manager) *managedEntry {
-	if at := m.of[who]; len(at) > 0 {
-		return &m.entries[at[0]]
+// weight returns the weight, in bytes, of the paths of some managers.
+func (m *managedFields) weight(managers []manager) (sum int) {
+	for _, who := range managers {
+		for _, e := range m.of[who] {
+			sum += weigh(e.raw, 0)
+		}
 	}
-	return nil
+	return sum
 }
 
-// fields returns the paths that the manager owns, an empty set if none.
-func (m *managedFields) fields(who manager) *smdpath.Set {
-	if e := m.entry(who); e != nil {
-		return e.set()
+// entry returns the first entry of a manager, nil if there is none.
+func (m *managedFields) entry(who manager) *managedEntry {
+	if !m.has(who) {
+		return nil
 	}
-	return smdpath.NewSet()
+	return m.of[who][0]
 }
 
 // has reports whether the manager has an entry.
 func (m *managedFields) has(who manager) bool { return len(m.of[who]) > 0 }
 
-// hasBelow reports whether a set has something strictly below a path.
-func hasBelow(set *smdpath.Set, p smdpath.Path) bool {
-	for _, element := range p {
-		set = under(set, element)
-	}
-	return !set.Empty()
+// applies reports whether the next apply of a manager deletes the fields that the manager owns and no longer applies.
+func (m *managedFields) applies(who manager) bool {
+	return who.operation == operationApply || slices.Contains(clientSideAppliers, who.name) || m.upgraded[who.name]
 }
 
-// union returns the union of the sets. It halves the list, because one union costs as much as the larger of its two sets.
-func union(sets []*smdpath.Set) *smdpath.Set {
-	switch n := len(sets); n {
-	case 0:
-		return smdpath.NewSet()
-	case 1:
-		return sets[0]
-	default:
-		return union(sets[:n/2]).Union(union(sets[n/2:]))
+// updates returns how many managers of operation Update there are.
+func (m *managedFields) updates() (n int) {
+	for _, who := range m.order {
+		if who.operation == operationUpdate {
+			n++
+		}
 	}
+	return n
 }

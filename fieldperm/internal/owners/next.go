@@ -2,7 +2,6 @@ package owners
 
 import (
 	"errors"
-	"iter"
 	"slices"
 	"strconv"
 
@@ -30,8 +29,6 @@ type simulation struct {
 	applies int
 	// updated has the paths that managers own that do not apply, owned those that any manager owns.
 	updated, owned *smdpath.Set
-	// filled: see owners.filled. It is nil until it is needed.
-	filled *smdpath.Set
 }
 
 // chargeNext charges what the next apply of a manager changes, if it applies what it owned before and still owns. gained is what it gained
@@ -41,7 +38,8 @@ type simulation struct {
 // entry of what is around the gained field does. What others apply does, because their next apply restores it; but a barrier
 // holds as if it did not.
 func (o *owners) chargeNext(who manager, before, gained *smdpath.Set) {
-	if sim := o.simulate(); sim.err != nil || sim.applies >= mostSimulated {
+	sim := o.simulate()
+	if sim.err != nil || sim.applies >= mostSimulated {
 		o.chargeAll(who)
 		return
 	}
@@ -49,26 +47,25 @@ func (o *owners) chargeNext(who manager, before, gained *smdpath.Set) {
 	keeps := before.Intersection(after)
 	others := smdpath.ManagedFields{}
 	var updates, applies []*smdpath.Set
-	for i := range o.is.entries {
-		switch e := &o.is.entries[i]; {
-		case e.manager == who:
-		case o.is.applies(e.manager):
-			set := o.stays(e)
+	for i, other := range o.is.order {
+		switch set := o.stays(other); {
+		case other == who:
+		case o.is.applies(other):
 			applies = append(applies, set)
-			others[strconv.Itoa(i)] = smdpath.NewVersionedSet(set, smdpath.APIVersion(o.version), e.operation == operationApply)
+			others[strconv.Itoa(i)] = smdpath.NewVersionedSet(set, smdpath.APIVersion(o.version), other.operation == operationApply)
 		default:
-			updates = append(updates, o.stays(e))
+			updates = append(updates, set)
 		}
 	}
 	own := union(updates)
-	isFree := who.name == beforeFirstApplyOwner && who.operation == operationUpdate && len(o.was.entries) == 0 || o.isBucket(who)
+	isFree := o.isFirst(who) || o.isBucket(who)
 	if !isFree {
 		others[around] = o.around(gained, own, keeps.Union(union(applies)))
-		o.chargeApply(who, keeps, after, others, o.simulate().updated, false)
+		o.chargeApply(who, keeps, after, others, sim.updated, false)
 	}
 	if (len(applies) > 0 || isFree) && o.d.MayBarWithin(o.d.Root) {
 		others = smdpath.ManagedFields{around: o.around(gained, own, keeps)}
-		o.chargeApply(who, keeps, after, others, o.simulate().owned, true)
+		o.chargeApply(who, keeps, after, others, sim.owned, true)
 	}
 }
 
@@ -80,16 +77,29 @@ func (o *owners) here(e *managedEntry) *smdpath.Set {
 	return o.d.Kind.Alike(e.wroteIn, e.set())
 }
 
-// stays returns what an entry of the new object owned before and still owns. If the object had no owners, what the API server then treats as
+// owned returns the paths that some managers of a list own, in the names of the object's version.
+func (o *owners) owned(in *managedFields, of func(manager) bool) *smdpath.Set {
+	var sets []*smdpath.Set
+	for _, who := range in.order {
+		if of(who) {
+			sets = append(sets, o.here(in.entry(who)))
+		}
+	}
+	return union(sets)
+}
+
+func everyone(manager) bool { return true }
+
+// stays returns what a manager of the new object owned before and still owns. If the object had no owners, what the API server then treats as
 // owned counts as well. The entries of another version count for nothing if a conversion may drop what they own.
-func (o *owners) stays(e *managedEntry) *smdpath.Set {
-	was := o.was.entry(e.manager)
+func (o *owners) stays(who manager) *smdpath.Set {
+	was, is := o.was.entry(who), o.is.entry(who)
 	switch {
-	case e.wroteIn != o.version && !o.d.Kind.ConvertsByName():
-	case !o.changed[e.manager], len(o.was.entries) == 0 && e.name == beforeFirstApplyOwner && e.operation == operationUpdate:
-		return o.here(e)
+	case is.wroteIn != o.version && !o.d.Kind.ConvertsByName():
+	case !o.changed[who], o.isFirst(who):
+		return o.here(is)
 	case was != nil && (was.wroteIn == o.version || o.d.Kind.ConvertsByName()):
-		return o.here(e).Intersection(o.here(was))
+		return o.here(is).Intersection(o.here(was))
 	}
 	return nothing
 }
@@ -111,41 +121,26 @@ func (o *owners) around(gained, own, keeps *smdpath.Set) smdpath.VersionedSet {
 			}
 			// A conversion may drop an empty struct with its owner. An item has its keys.
 			isOwn := has.Members.Has(e) && (e.Key != nil || o.d.Kind.ConvertsByName())
-			isKept := kept.Members.Has(e)
+			isKept := isOwn || kept.Members.Has(e)
 			has, kept = under(has, e), under(kept, e)
 			if isOwn {
 				out.Insert(p[:i+1])
-				for name := range keysOf(e) {
-					if has.Members.Has(name) {
-						out.Insert(append(p[:i+1:i+1], name))
+				if e.Key != nil {
+					for _, key := range *e.Key {
+						if name := (smdpath.PathElement{FieldName: &key.Name}); has.Members.Has(name) {
+							out.Insert(append(p[:i+1:i+1], name))
+						}
 					}
 				}
 			}
-			if at.Field && !isOwn && !isKept && kept.Empty() && (i > 0 || !isMetadata(&e)) {
+			// Every applied object has a name in its metadata.
+			isMetadata := i == 0 && e.FieldName != nil && *e.FieldName == "metadata"
+			if at.Field && !isKept && kept.Empty() && !isMetadata {
 				break
 			}
 		}
 	}
 	return smdpath.NewVersionedSet(out, smdpath.APIVersion(o.version), false)
-}
-
-// isMetadata reports whether an element is the metadata. Every applied object has a name there.
-func isMetadata(element *smdpath.PathElement) bool {
-	return element.FieldName != nil && *element.FieldName == "metadata"
-}
-
-// keysOf returns the elements of the keys of an item.
-func keysOf(e smdpath.PathElement) iter.Seq[smdpath.PathElement] {
-	return func(yield func(smdpath.PathElement) bool) {
-		if e.Key == nil {
-			return
-		}
-		for i := range *e.Key {
-			if !yield(smdpath.PathElement{FieldName: &(*e.Key)[i].Name}) {
-				return
-			}
-		}
-	}
 }
 
 // chargeApply charges what an apply changes in the new object, except what the request changed already, and what others own. The manager owns
@@ -156,20 +151,18 @@ func (o *owners) chargeApply(who manager, part, last *smdpath.Set, others smdpat
 		o.chargeAll(who)
 		return
 	}
-	gone, manifest := smdpath.NewSet(), o.manifest(who)
+	gone := smdpath.NewSet()
 	for p := range paths(changed) {
 		if o.d.Stops() {
 			return
 		}
-		if isWithin(gone, p) {
+		if isBelow(gone, p) {
 			continue
 		}
 		switch r := o.d.Resolve(p); {
 		case r.Changed:
 			// The request changes a part of it. The barriers in the rest are not charged yet.
-			if !o.isApplied(manifest, p) {
-				o.chargeWithin(r.Place, r.Old)
-			}
+			o.chargeWithin(r.Place, r.Old)
 		case r.ByServer, r.Missing, owned.Has(p), r.Container && r.Field && !r.Old.IsEmpty():
 		case onlyBarriers:
 			if !o.d.FillsIn(r.Place, r.Old) {
@@ -182,8 +175,8 @@ func (o *owners) chargeApply(who manager, part, last *smdpath.Set, others smdpat
 	}
 }
 
-// isWithin reports whether a path is strictly below one of a set.
-func isWithin(set *smdpath.Set, p smdpath.Path) bool {
+// isBelow reports whether a path is strictly below one of a set.
+func isBelow(set *smdpath.Set, p smdpath.Path) bool {
 	for i := range len(p) - 1 {
 		if set.Members.Has(p[i]) {
 			return true
@@ -193,20 +186,12 @@ func isWithin(set *smdpath.Set, p smdpath.Path) bool {
 	return false
 }
 
-var (
-	errTooMany  = errors.New("more managers gain fields by applying than an API server writes")
-	errTooLarge = errors.New("the object has too many values to simulate an apply")
-)
+var errTooLarge = errors.New("the object has too many values to simulate an apply")
 
 // apply returns the paths that an apply changes in the new object, by a manager that owns last and applies a part of it.
 func (o *owners) apply(part, last *smdpath.Set, managers smdpath.ManagedFields) (*smdpath.Set, error) {
 	sim := o.simulate()
-	if sim.applies++; sim.applies > mostSimulated && sim.err == nil {
-		sim.err = errTooMany
-	}
-	if sim.err != nil {
-		return nil, sim.err
-	}
+	sim.applies++
 	manifest, err := o.manifestOf(part)
 	if err != nil {
 		return nil, err
@@ -234,31 +219,30 @@ func (o *owners) manifestOf(set *smdpath.Set) (*typed.TypedValue, error) {
 	for _, p := range identifying {
 		applied.Insert(p)
 	}
-	manifest := sim.old.ExtractItems(applied, typed.WithAppendKeyFields())
-	content := manifest.AsValue().Unstructured()
+	content := sim.old.ExtractItems(applied, typed.WithAppendKeyFields()).AsValue().Unstructured()
 	for p := range paths(set) {
 		// It applied this struct or map empty, and others filled it.
-		if r := o.d.Resolve(p); r.Container && r.Field && r.Old.IsObject() && !hasBelow(set, p) {
+		if r := o.d.Resolve(p); r.Container && r.Field && r.Old.IsObject() && under(set, p...).Empty() {
 			addEmpty(content, p)
 		}
 	}
 	return o.d.Kind.Type().FromUnstructured(content, typed.AllowDuplicates)
 }
 
-// addEmpty adds an empty object to a value, if what it is in is there.
+// addEmpty adds an empty object to a value, if the items that it is in are there.
 func addEmpty(in any, p smdpath.Path) {
-	for i := range p {
+	for _, e := range p {
 		switch at := in.(type) {
 		case map[string]any:
-			if p[i].FieldName == nil {
+			if e.FieldName == nil {
 				return
 			}
-			if at[*p[i].FieldName] == nil {
-				at[*p[i].FieldName] = map[string]any{}
+			if at[*e.FieldName] == nil {
+				at[*e.FieldName] = map[string]any{}
 			}
-			in = at[*p[i].FieldName]
+			in = at[*e.FieldName]
 		case []any:
-			found := slices.IndexFunc(at, func(item any) bool { return hasKey(item, p[i].Key) })
+			found := slices.IndexFunc(at, func(item any) bool { return e.Key != nil && hasKey(item, *e.Key) })
 			if found < 0 {
 				return
 			}
@@ -269,34 +253,26 @@ func addEmpty(in any, p smdpath.Path) {
 	}
 }
 
-// hasKey reports whether an item has the keys.
-func hasKey(item any, keys *smdvalue.FieldList) bool {
+// hasKey reports whether an item has the keys. It may lack one with its default.
+func hasKey(item any, keys smdvalue.FieldList) bool {
 	fields, ok := item.(map[string]any)
-	return ok && keys != nil && !slices.ContainsFunc(*keys, func(k smdvalue.Field) bool {
+	return ok && !slices.ContainsFunc(keys, func(k smdvalue.Field) bool {
 		return fields[k.Name] != nil && !smdvalue.Equals(smdvalue.NewValueInterface(fields[k.Name]), k.Value)
 	})
 }
 
-// simulate returns the simulation. Its sets of owned paths are there after an error too.
+// simulate returns the simulation.
 func (o *owners) simulate() *simulation {
 	if o.simulation != nil {
 		return o.simulation
 	}
 	sim := &simulation{}
 	o.simulation = sim
-	var updated, all []*smdpath.Set
-	for i := range o.is.entries {
-		e := &o.is.entries[i]
-		here := o.here(e)
-		if all = append(all, here); !o.is.applies(e.manager) {
-			updated = append(updated, here)
-		}
-	}
-	sim.updated, sim.owned = union(updated), union(all)
 	if left := mostValues; !isSmall(o.d.Old, &left, mostLevels) || !isSmall(o.d.New, &left, mostLevels) {
 		sim.err = errTooLarge
 		return sim
 	}
+	sim.updated, sim.owned = o.owned(o.is, func(who manager) bool { return !o.is.applies(who) }), o.owned(o.is, everyone)
 	if sim.old, sim.err = o.typed(o.d.Old); sim.err != nil {
 		return sim
 	}
@@ -308,24 +284,15 @@ func (o *owners) simulate() *simulation {
 
 // isSmall reports whether a value has at most a number of levels, and at most as many values at and below it as are left.
 func isSmall(v rawjson.Value, left *int, levels int) bool {
-	if *left--; *left < 0 || levels < 0 {
-		return false
+	*left--
+	small := *left >= 0 && levels >= 0
+	for m := v.Members(); small && m.Next(); {
+		small = isSmall(m.Value(), left, levels-1)
 	}
-	if v.IsObject() {
-		for m := v.Members(); m.Next(); {
-			if !isSmall(m.Value(), left, levels-1) {
-				return false
-			}
-		}
+	for i := v.Items(); small && i.Next(); {
+		small = isSmall(i.Value(), left, levels-1)
 	}
-	if v.IsList() {
-		for i := v.Items(); i.Next(); {
-			if !isSmall(i.Value(), left, levels-1) {
-				return false
-			}
-		}
-	}
-	return true
+	return small
 }
 
 // typed returns an object without its managedFields, as structured-merge-diff takes it.

@@ -1,14 +1,10 @@
 package owners
 
 import (
-	"slices"
-
 	smdpath "sigs.k8s.io/structured-merge-diff/v6/fieldpath"
 
 	"github.com/fieldperm/fieldperm/fieldperm/change"
 	"github.com/fieldperm/fieldperm/fieldperm/internal/charge"
-	"github.com/fieldperm/fieldperm/internal/rawjson"
-	"github.com/fieldperm/fieldperm/schema/fieldpath"
 )
 
 var replicas = smdpath.MakePathOrDie("spec", "replicas")
@@ -22,17 +18,8 @@ func chargeScale(d *charge.Charger) {
 	if d.Create || !d.Kind.IsScale() {
 		return
 	}
-	// Most writes of a Scale change the replicas, and their value is charged already. The comparison often knows without a search.
-	if slices.ContainsFunc(d.Leaves(), isReplicas) || !d.Same.Equal(replicasOf(d.Old), replicasOf(d.New)) {
-		return
+	if d.Same.Equal(d.Old.Get("spec").Get("replicas"), d.New.Get("spec").Get("replicas")) {
+		d.StartOwning()
+		d.Charge(d.Resolve(replicas).Place, change.Ownership)
 	}
-	d.StartOwning()
-	d.Charge(d.Resolve(replicas).Place, change.Ownership)
 }
-
-func isReplicas(p fieldpath.Path) bool {
-	above, last := p.Cut()
-	return above.IsTop("spec") && last.Name == "replicas"
-}
-
-func replicasOf(scale rawjson.Value) rawjson.Value { return scale.Get("spec").Get("replicas") }

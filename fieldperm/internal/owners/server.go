@@ -22,81 +22,54 @@ func groupOf(apiVersion string) string {
 	return apiVersion[:at]
 }
 
-// reconciled is split for an entry as the API server reads it after a schema made a list or map atomic: the whole value in place of its
+// reconciled returns the paths of an entry as the API server reads it after a schema made a list or map atomic: the whole value in place of its
 // parts.
-func (o *owners) reconciled(e *managedEntry) (here, other *smdpath.Set) {
-	if e == nil {
-		return nothing, nothing
-	}
-	all, kind := e.set(), o.d.Kind.In(e.wroteIn)
-	if kind == nil {
-		kind = o.d.Kind
+func (o *owners) reconciled(e *managedEntry) *smdpath.Set {
+	all, kind := e.set(), o.d.Kind
+	if e != nil {
+		if their := kind.In(e.wroteIn); their != nil {
+			kind = their
+		}
 	}
 	// Only the type of the object counts.
-	object, err := kind.Type().FromUnstructured(map[string]any{})
-	if err != nil {
-		return o.splitSet(e, all)
+	if object, err := kind.Type().FromUnstructured(map[string]any{}); err == nil {
+		if whole, err := typed.ReconcileFieldSetWithSchema(all, object); err == nil && whole != nil {
+			return whole
+		}
 	}
-	if whole, err := typed.ReconcileFieldSetWithSchema(all, object); err == nil && whole != nil {
-		all = whole
-	}
-	return o.splitSet(e, all)
+	return all
 }
 
-// capped reports whether the API server had more Update managers than it keeps, so that it merged some.
-func (o *owners) capped() bool {
-	if o.was.updates < maxUpdateManagers || o.is.updates < maxUpdateManagers {
-		return false
-	}
-	// It merges only as many as necessary: one to make room for the manager of the request, and one for the bucket.
-	return len(o.vanished) <= o.was.updates-maxUpdateManagers+2
+// isCapped reports whether the API server had more Update managers than it keeps, so that it merged some. It merges only as many as necessary:
+// one to make room for the manager of the request, and one for the bucket.
+func (o *owners) isCapped() bool {
+	return min(o.was.updates(), o.is.updates()) >= maxUpdateManagers && len(o.vanished) <= o.was.updates()-maxUpdateManagers+2
 }
 
 // isBucket reports whether a manager is a bucket, into which the API server merges the oldest Update managers of a version.
 func (o *owners) isBucket(who manager) bool {
-	return who.name == ancientManager && who.operation == operationUpdate && o.capped()
+	return who.name == ancientManager && who.operation == operationUpdate && o.capped
 }
 
-// isMerged reports whether the API server moved a path from a manager to the bucket of its version.
-func (o *owners) isMerged(who manager, p smdpath.Path) bool {
-	return who.operation == operationUpdate && !o.is.has(who) && o.capped() && o.bucket(who.version).Has(p)
+// mergedFrom returns the paths that the API server moved from a manager to the bucket of its version.
+func (o *owners) mergedFrom(who manager) *smdpath.Set {
+	if who.operation != operationUpdate || o.is.has(who) || !o.capped {
+		return nothing
+	}
+	return o.is.entry(manager{name: ancientManager, operation: operationUpdate, version: who.version}).set()
 }
 
-func (o *owners) bucket(version string) *smdpath.Set {
-	return o.is.fields(manager{name: ancientManager, operation: operationUpdate, version: version})
-}
-
-// vanished are the managers of a version that a merge removed, all or only those that apply.
-type vanished struct {
-	version  string
-	appliers bool
-}
-
-// ownedByVanished returns the paths that the vanished managers of a version owned, or those of the managers among them that apply.
-func (o *owners) ownedByVanished(version string, appliers bool) *smdpath.Set {
-	by := vanished{version, appliers}
-	if out := o.merged[by]; out != nil {
-		return out
+// mergedInto returns the paths that the API server may have moved into a manager: what managers owned that it removed, all or only those that
+// apply.
+func (o *owners) mergedInto(bucket manager, appliers bool) *smdpath.Set {
+	if !o.isBucket(bucket) {
+		return nothing
 	}
 	var sets []*smdpath.Set
 	for _, who := range o.vanished {
-		if who.version == version && (!appliers || o.was.applies(who)) {
-			sets = append(sets, o.was.fields(who))
+		if who.version == bucket.version && (!appliers || o.was.applies(who)) {
+			sets = append(sets, o.was.entry(who).set())
 		}
 	}
-	o.merged[by] = union(sets)
-	return o.merged[by]
-}
-
-// chargeBarriersOf charges the barriers of what becomes an applier's by a merge, except of what an applier owned before.
-func (o *owners) chargeBarriersOf(bucket manager, owns *smdpath.Set) {
-	applied := o.ownedByVanished(bucket.version, true)
-	for p := range paths(owns) {
-		if o.d.Stops() {
-			return
-		}
-		if r := o.d.Resolve(p); !applied.Has(p) {
-			o.chargeBarriersAt(r.Place, r.Old)
-		}
-	}
+	return union(sets)
 }
