@@ -15,21 +15,38 @@ import (
 type Comparison struct {
 	// Verbatim means that numbers are equal only if their texts are.
 	Verbatim bool
-	run      run
+	// run is of aDoc and bDoc.
+	aDoc, bDoc *Document
+	run        run
 }
 
-// run is a range of bytes that is equal in both documents and that cannot be extended within the values that were compared.
+// run is a range of bytes that is equal in two texts and that cannot be extended within the values that were compared.
 type run struct {
-	aDoc, bDoc *Document
-	// a and b are the offsets of the range in the two documents, n is its length in bytes.
+	// a and b are the offsets of the range in the two texts, n is its length in bytes.
 	a, b, n uint32
 	// differs means that the next bytes differ. Otherwise the comparison ended there.
 	differs bool
 }
 
-// covers reports whether two values start in the range, at the same distance from its start.
-func (r *run) covers(a, b Value) bool {
-	return r.aDoc == a.doc && r.bDoc == b.doc && a.start >= r.a && a.start <= r.a+r.n && a.start-r.a == b.start-r.b
+// covers reports whether two offsets are in the range, at the same distance from its start.
+func (r *run) covers(a, b uint32) bool {
+	return a >= r.a && a <= r.a+r.n && a-r.a == b-r.b
+}
+
+// same reports whether two values of the same length have the same bytes. They start at the offsets a and b.
+func (r *run) same(x, y []byte, a, b uint32) bool {
+	size := uint32(len(x)) //nolint:gosec // Scan has checked the length.
+	if r.covers(a, b) {
+		switch until := r.a + r.n; {
+		case a+size <= until:
+			return true
+		case r.differs:
+			return false
+		}
+	}
+	n := commonPrefix(x, y)
+	*r = run{a, b, n, n < size}
+	return !r.differs
 }
 
 // Prefix is what a Comparison knows about two values whose bytes differ: how many bytes are equal from their starts. The zero Prefix
@@ -38,20 +55,18 @@ type Prefix uint32
 
 // Last returns what the last comparison found about two values whose bytes differ.
 func (c *Comparison) Last(a, b Value) Prefix {
-	r := &c.run
-	if a.doc == nil || b.doc == nil || !r.differs || !r.covers(a, b) {
+	if a.doc == nil || b.doc == nil || a.doc != c.aDoc || b.doc != c.bDoc || !c.run.differs || !c.run.covers(a.start, b.start) {
 		return 0
 	}
-	return Prefix(r.a + r.n - a.start + 1)
+	return Prefix(c.run.a + c.run.n - a.start + 1)
 }
 
 // Recall makes the next comparisons start from a result of Last for the same two values.
 func (c *Comparison) Recall(a, b Value, known Prefix) {
-	if known == 0 {
-		c.run = run{}
-		return
+	c.aDoc, c.bDoc, c.run = a.doc, b.doc, run{}
+	if known > 0 {
+		c.run = run{a.start, b.start, uint32(known) - 1, true}
 	}
-	c.run = run{a.doc, b.doc, a.start, b.start, uint32(known) - 1, true}
 }
 
 // Same reports whether two values have the same bytes. Two absent values are the same.
@@ -59,22 +74,13 @@ func (c *Comparison) Same(a, b Value) bool {
 	if a.doc == nil || b.doc == nil {
 		return a.doc == b.doc
 	}
-	size := a.end - a.start
-	if size != b.end-b.start {
+	if a.end-a.start != b.end-b.start {
 		return false
 	}
-	r := &c.run
-	if r.covers(a, b) {
-		switch until := r.a + r.n; {
-		case a.end <= until:
-			return true
-		case r.differs:
-			return false
-		}
+	if a.doc != c.aDoc || b.doc != c.bDoc {
+		c.aDoc, c.bDoc, c.run = a.doc, b.doc, run{}
 	}
-	n := commonPrefix(a.Raw(), b.Raw())
-	*r = run{a.doc, b.doc, a.start, b.start, n, n < size}
-	return !r.differs
+	return c.run.same(a.Raw(), b.Raw(), a.start, b.start)
 }
 
 // commonPrefix returns how many bytes are equal from the start. Both texts must have the same length.
@@ -224,7 +230,7 @@ func (v Value) isLong() bool { return v.end-v.start >= long }
 func (v Value) contents() uint64 {
 	switch v.Kind() {
 	case String:
-		return maphash.Bytes(seed, v.text()) + uint64(String)
+		return maphash.Bytes(seed, v.Bytes()) + uint64(String)
 	case Number:
 		if i, ok := v.Int(); ok {
 			return maphash.Comparable(seed, i)
@@ -244,95 +250,4 @@ func (v Value) contents() uint64 {
 	}
 	maphash.WriteComparable(&h, [2]uint64{uint64(v.Kind()), members})
 	return h.Sum64()
-}
-
-// Ambiguous reports whether a name occurs twice in an object. JSON parsers may disagree about such an object.
-func (v Value) Ambiguous() bool {
-	var names Names
-	for m := v.Members(); m.Next(); {
-		names.Add(m.name)
-	}
-	return names.MayRepeat() && v.repeats()
-}
-
-// few is the largest number of names that are compared in pairs, unless they are in ascending order.
-const few = 64
-
-// Names detects whether all names of an object differ, for a caller that iterates over the object anyway. The zero Names is empty.
-type Names struct {
-	sums [few]uint64
-	// met has one bit for each signature seen, chosen by the highest bits of the signature.
-	met uint64
-	n   int
-	// falls means that the names are not in ascending order. An encoder writes the names of maps in ascending order.
-	falls bool
-	// alike means that two of the first few names have the same bit.
-	alike bool
-	last  []byte
-}
-
-// Add adds the next name.
-func (n *Names) Add(name Name) {
-	n.falls = n.falls || n.n > 0 && bytes.Compare(n.last, name.raw) >= 0 || name.escaped()
-	n.last = name.raw
-	if n.n < few {
-		sum := name.signature()
-		bit := uint64(1) << (sum >> 58)
-		n.alike = n.alike || n.met&bit != 0 && slices.Contains(n.sums[:n.n], sum)
-		n.met |= bit
-		n.sums[n.n] = sum
-	}
-	n.n++
-}
-
-// MayRepeat returns false only if no name was added twice.
-func (n *Names) MayRepeat() bool { return n.falls && (n.alike || n.n > few) }
-
-// signature returns the same number for equal names, and different numbers for most different names.
-func (n Name) signature() uint64 {
-	if n.escaped() {
-		var room room
-		return signature(n.decoded(room[:0]))
-	}
-	return signature(n.raw)
-}
-
-func signature(raw []byte) uint64 {
-	var first, last uint64
-	switch size := len(raw); {
-	case size >= 8:
-		first, last = binary.LittleEndian.Uint64(raw), binary.LittleEndian.Uint64(raw[size-8:])
-	case size >= 4:
-		first, last = uint64(binary.LittleEndian.Uint32(raw)), uint64(binary.LittleEndian.Uint32(raw[size-4:]))
-	default:
-		for _, c := range raw {
-			first = first<<8 | uint64(c)
-		}
-	}
-	const odd, odder = 0x9e3779b97f4a7c15, 0xc2b2ae3d27d4eb4f
-	return (first*odd^last)*odder ^ uint64(len(raw))
-}
-
-// repeats is Ambiguous for objects with many members or with names that look alike. Different names seldom have one sum.
-func (v Value) repeats() bool {
-	n := 0
-	for m := v.Members(); m.Next(); {
-		n++
-	}
-	sums := make([]uint64, 0, n)
-	for m := v.Members(); m.Next(); {
-		sums = append(sums, m.name.sum(seed))
-	}
-	slices.Sort(sums)
-	return len(slices.Compact(sums)) < n && v.hasNameTwice()
-}
-
-// hasNameTwice is repeats by the names themselves.
-func (v Value) hasNameTwice() bool {
-	names := map[string]struct{}{}
-	n := 0
-	for m := v.Members(); m.Next(); n++ {
-		names[m.name.String()] = struct{}{}
-	}
-	return len(names) < n
 }

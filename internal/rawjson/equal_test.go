@@ -104,7 +104,7 @@ func TestD5_ANameThatOccursTwiceIsNotPutInOrder(t *testing.T) {
 }
 
 func TestD5_ANameMayOccurTwiceAmongMany(t *testing.T) {
-	for _, n := range []int{few - 1, few, few + 1, 10 * few} {
+	for _, n := range []int{1, 7, 63, 64, 640} {
 		var b strings.Builder
 		for i := n; i > 0; i-- { // names in ascending order are another case
 			b.WriteString(`"name` + strconv.Itoa(100000+i) + `":0,`)

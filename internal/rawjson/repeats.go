@@ -3,6 +3,7 @@ package rawjson
 import (
 	"bytes"
 	"encoding/binary"
+	"slices"
 )
 
 // JSON parsers disagree about an object in which a name occurs twice. A scan suspects the objects whose names are not in ascending order and of which
@@ -30,6 +31,23 @@ func (l *level) mayRepeat(raw []byte) bool {
 	l.alike = l.alike || *word&bit != 0
 	*word |= bit
 	return l.alike && l.falls || isRespelled(raw)
+}
+
+// signature returns different numbers for most different names.
+func signature(raw []byte) uint64 {
+	var first, last uint64
+	switch size := len(raw); {
+	case size >= 8:
+		first, last = binary.LittleEndian.Uint64(raw), binary.LittleEndian.Uint64(raw[size-8:])
+	case size >= 4:
+		first, last = uint64(binary.LittleEndian.Uint32(raw)), uint64(binary.LittleEndian.Uint32(raw[size-4:]))
+	default:
+		for _, c := range raw {
+			first = first<<8 | uint64(c)
+		}
+	}
+	const odd, odder = 0x9e3779b97f4a7c15, 0xc2b2ae3d27d4eb4f
+	return (first*odd^last)*odder ^ uint64(len(raw))
 }
 
 // prefixOf returns the first eight bytes as a number that orders names as they do.
@@ -76,8 +94,32 @@ func (d *Document) suspect(open uint32) {
 // repeatsAt reports whether a name occurs twice in the object at an index of the tape.
 func (d *Document) repeatsAt(at uint32) bool {
 	v, _ := d.value(int(d.tape[at].start), at)
-	return v.Ambiguous()
+	return v.hasNameTwice()
 }
 
 // NamesRepeat reports whether a name occurs twice in any object of the value's document.
 func (v Value) NamesRepeat() bool { return v.doc != nil && v.doc.repeats }
+
+// Ambiguous reports whether a name occurs twice in an object. JSON parsers may disagree about such an object.
+func (v Value) Ambiguous() bool { return v.NamesRepeat() && v.hasNameTwice() }
+
+// hasNameTwice is Ambiguous without what the scan has found. It takes eight bytes for each member, unless two names have one sum.
+func (v Value) hasNameTwice() bool {
+	n := 0
+	for m := v.Members(); m.Next(); {
+		n++
+	}
+	sums := make([]uint64, 0, n)
+	for m := v.Members(); m.Next(); {
+		sums = append(sums, m.name.sum(seed))
+	}
+	slices.Sort(sums)
+	if len(slices.Compact(sums)) == n {
+		return false
+	}
+	names := map[string]struct{}{}
+	for m := v.Members(); m.Next(); {
+		names[m.name.String()] = struct{}{}
+	}
+	return len(names) < n
+}

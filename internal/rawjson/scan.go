@@ -50,14 +50,14 @@ const mostKept = 1 << 18
 var documents = sync.Pool{New: func() any { return &Document{} }}
 
 // Scan reads one JSON value, with nothing but white space around it. It accepts the same texts as jsontext with duplicate names
-// allowed: UTF-8, complete surrogate pairs, at most 10,000 levels. Any other text is a *SyntaxError. The caller must not change the
+// allowed: UTF-8, complete surrogate pairs, at most 10,000 levels. Any other text is an error, in jsontext's words. The caller must not change the
 // text while the Document is in use, nor after Release while it uses bytes of the text.
 func Scan(data []byte) (*Document, error) {
 	d, _ := documents.Get().(*Document)
 	d.data, d.tape, d.replaced, d.suspects, d.repeats = data, d.tape[:0], false, d.suspects[:0], false
 	if len(data) >= none {
 		d.Release()
-		return nil, &SyntaxError{errors.New("text of 4 GiB or more")}
+		return nil, errors.New("text of 4 GiB or more")
 	}
 	if !d.scan() {
 		d.Release()
@@ -76,17 +76,8 @@ func (d *Document) Release() {
 	}
 }
 
-// ErrMore is the cause of a SyntaxError if more text follows the value.
+// ErrMore is the error of Scan if more text follows the value.
 var ErrMore = errors.New("more text after the value")
-
-// SyntaxError says why a text is not JSON, in jsontext's words.
-type SyntaxError struct{ err error }
-
-// Error returns jsontext's message.
-func (e *SyntaxError) Error() string { return e.err.Error() }
-
-// Unwrap returns the cause: jsontext's error or ErrMore.
-func (e *SyntaxError) Unwrap() error { return e.err }
 
 // explain returns jsontext's error, with the position, for a text that Scan refuses.
 func explain(data []byte) error {
@@ -97,7 +88,7 @@ func explain(data []byte) error {
 			err = ErrMore
 		}
 	}
-	return &SyntaxError{err}
+	return err
 }
 
 // scan reports whether the text is one JSON value.
@@ -113,7 +104,7 @@ func (d *Document) scan() bool {
 		ok    bool
 		open  uint32 = none // the innermost open container
 		model uint32 = none // the model of the next extent in it
-		same  likeness
+		same  run           // With nested containers, each inner comparison is a part of the outer one.
 		depth int
 		named bool // the innermost open container is an object
 	)
@@ -126,9 +117,11 @@ func (d *Document) scan() bool {
 	value:
 		c := data[i]
 		if model != none && data[tape[model].start] == c {
-			if m := tape[model]; same.bytes(data, m, i) && ends(data, c, i+int(m.end-m.start)) {
+			m := tape[model]
+			end := i + int(m.end-m.start)
+			if end <= len(data) && same.same(data[m.start:m.end], data[i:end], m.start, uint32(i)) && ends(data, c, end) { //nolint:gosec // Scan has checked the length.
 				tape = appendCopy(tape, model, i)
-				i += int(m.end - m.start)
+				i = end
 				model = following(tape, open, m.next)
 				goto ended
 			}
@@ -291,31 +284,6 @@ func following(tape []extent, open, at uint32) uint32 {
 		return none
 	}
 	return at
-}
-
-// likeness caches how far the last comparison went: with nested containers, each inner comparison is a part of the outer one.
-type likeness struct {
-	a, b, n uint32
-	differs bool
-}
-
-// bytes reports whether the extent has the same bytes as the text at i.
-func (l *likeness) bytes(data []byte, m extent, i int) bool {
-	b, size := uint32(i), m.end-m.start //nolint:gosec // Scan has checked the length.
-	if len(data)-i < int(size) {
-		return false
-	}
-	if m.start-l.a == b-l.b && m.start >= l.a && m.start <= l.a+l.n {
-		switch until := l.a + l.n; {
-		case m.end <= until:
-			return true
-		case l.differs:
-			return false
-		}
-	}
-	n := commonPrefix(data[m.start:m.end], data[i:i+int(size)])
-	*l = likeness{m.start, b, n, n < size}
-	return !l.differs
 }
 
 // appendCopy appends the extent at model and its contents, moved to offset i.

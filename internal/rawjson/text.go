@@ -129,17 +129,15 @@ func plainBefore(raw []byte, i int) int {
 }
 
 // Bytes returns the bytes of the decoded string, and nil for other values. The caller must not change them.
-func (v Value) Bytes() []byte { return v.text() }
-
-// Text returns the decoded string, and "" for other values.
-func (v Value) Text() string { return string(v.text()) }
-
-func (v Value) text() []byte {
+func (v Value) Bytes() []byte {
 	if v.Kind() != String {
 		return nil
 	}
 	return v.inside().Bytes()
 }
+
+// Text returns the decoded string, and "" for other values.
+func (v Value) Text() string { return string(v.Bytes()) }
 
 func (v Value) inside() Name { return Name{v.doc.data[v.start+1 : v.end-1]} }
 
