@@ -18,6 +18,7 @@ import (
 	"k8s.io/apimachinery/pkg/util/validation/field"
 
 	"github.com/fieldperm/fieldperm/api/v1alpha1"
+	"github.com/fieldperm/fieldperm/internal/schemacheck"
 	"github.com/fieldperm/fieldperm/schema"
 	"github.com/fieldperm/fieldperm/schema/load"
 )
@@ -197,9 +198,10 @@ func (r *SchemaReviewer) trial(current schema.Documents, source, kind string, ra
 		trials = []schema.Documents{alone, all}
 	}
 	var compiled *schema.Schema
+	var sets *schemacheck.Sets
 	for _, documents := range trials {
-		next, errs := schema.Compile(documents.Append(added))
-		compiled = next
+		var errs []error
+		compiled, sets, errs = schemacheck.Compile(documents.Append(added))
 		for _, err := range errs {
 			var e *schema.Error
 			if errors.As(err, &e) && ours(e) {
@@ -222,7 +224,7 @@ func (r *SchemaReviewer) trial(current schema.Documents, source, kind string, ra
 	if faults := newlyFailed(before, compiled, source); len(faults) > 0 {
 		return faults
 	}
-	if faults := takenAway(before, compiled, source); len(faults) > 0 {
+	if faults := takenAway(schemacheck.NewSets(current, before), sets, source); len(faults) > 0 {
 		return faults
 	}
 	for i := range added.Permissions {
@@ -259,9 +261,9 @@ func firstOf(kinds []string) string {
 }
 
 // takenAway returns the faults of a PermissionSchema that replaces a verb which an UncoveredPermissionSet uses as a barrier for a field.
-func takenAway(before, after *schema.Schema, source string) []error {
+func takenAway(before, after *schemacheck.Sets, source string) []error {
 	var faults []error
-	for _, b := range schema.TakenFromSets(before, after) {
+	for _, b := range schemacheck.TakenFromSets(before, after) {
 		faults = append(faults, b.TakenBy(source))
 	}
 	return faults

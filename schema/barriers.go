@@ -4,6 +4,7 @@ import (
 	"crypto/sha256"
 	"encoding/base64"
 	"encoding/json"
+	"slices"
 
 	"github.com/fieldperm/fieldperm/schema/fieldpath"
 )
@@ -27,8 +28,6 @@ func BarrierOf(source string, spec any) string {
 	return source + " " + base64.RawURLEncoding.EncodeToString(sum[:])
 }
 
-func everywhere(fieldpath.Pattern) bool { return true }
-
 // Barriers returns the names of the barriers on fields of a body that is sent to an endpoint, under any of its names. Conditional
 // barriers and match conditions count as true.
 func (s *Schema) Barriers(body *Kind, refs ...ResourceRef) []string {
@@ -39,11 +38,36 @@ func (s *Schema) Barriers(body *Kind, refs ...ResourceRef) []string {
 	for i := range s.uncovered {
 		set := &s.uncovered[i]
 		for _, ref := range refs {
-			if set.denies() && set.coversAny(ref) && (body.hidden != nil || set.guards(body, everywhere) > 0) {
+			if set.denies() && set.coversAny(ref) && (body.hidden != nil || body.isGuardedBy(set.verbs)) {
 				out = append(out, set.barrier)
 				break
 			}
 		}
 	}
 	return out
+}
+
+// MaxGuardedPlaces is how many places of a kind are visited to find or count its guarded fields, because a schema may unfold without bound.
+const MaxGuardedPlaces = 5000
+
+// isGuardedBy reports whether a place of the kind that is charged can have one of the verbs.
+func (k *Kind) isGuardedBy(of VerbSet) bool {
+	found := false
+	k.Guarded(MaxGuardedPlaces, func(_ fieldpath.Pattern, n *Node) { found = found || n.GuardedBy(of) })
+	return found
+}
+
+// GuardedBy reports whether the node is charged and can have one of the verbs.
+func (n *Node) GuardedBy(of VerbSet) bool {
+	if n.role != RoleNone {
+		return false
+	}
+	return slices.ContainsFunc(n.permissions, func(p *Permission) bool {
+		for v := range of {
+			if p.MayBe(v) {
+				return true
+			}
+		}
+		return false
+	})
 }

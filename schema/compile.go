@@ -36,6 +36,7 @@ func Compile(docs Documents) (*Schema, []error) {
 		kinds:      map[runtimeschema.GroupVersionKind]*Kind{}, failed: map[runtimeschema.GroupVersionKind]error{},
 		bodies: map[through]*Kind{}, failedBodies: map[through]error{},
 		concealing: map[runtimeschema.GroupVersionResource]*Kind{}, replicasUnknown: map[runtimeschema.GroupResource]bool{},
+		statusStored: map[runtimeschema.GroupResource]bool{},
 	}
 	c.report(faults...)
 	owners := c.owners()
@@ -67,10 +68,12 @@ func Compile(docs Documents) (*Schema, []error) {
 	c.deriveBodies(s, owners)
 	c.deriveScales(s, owners)
 	c.hideReplicas(s, owners)
-	if len(c.docs.Uncovered) > 0 {
-		s.landscape = newLandscape(s, owners)
+	for gvk, t := range owners {
+		if k := s.kinds[gvk]; t.StatusInside[gvk] || k != nil && k.Lossy() {
+			s.statusStored[t.resource(gvk)] = true
+		}
 	}
-	s.uncovered = c.uncovered(s)
+	s.uncovered = c.uncovered()
 	slices.SortStableFunc(c.errs, func(a, b error) int { return strings.Compare(a.Error(), b.Error()) })
 	return s, c.errs
 }

@@ -74,6 +74,17 @@ type Topology struct {
 	TypeContains map[string][]Contained
 }
 
+// Resources returns the resource of each kind.
+func (d *Documents) Resources() map[runtimeschema.GroupVersionKind]runtimeschema.GroupResource {
+	out := map[runtimeschema.GroupVersionKind]runtimeschema.GroupResource{}
+	for i := range d.Topologies {
+		for gvk := range d.Topologies[i].Kinds {
+			out[gvk] = d.Topologies[i].resource(gvk)
+		}
+	}
+	return out
+}
+
 // Rank orders permission documents. Per node the entry of the highest rank counts.
 type Rank int
 

@@ -3,6 +3,8 @@ package schema
 import (
 	"bytes"
 	"iter"
+	"maps"
+	"slices"
 	"strings"
 	"unicode"
 
@@ -91,6 +93,9 @@ func newUnknown() *Node {
 	return n
 }
 
+// Unknown returns the node of everything that the schema does not know.
+func Unknown() *Node { return unknown }
+
 // AllowsScalar reports whether a string, number or boolean fits the node.
 func (n *Node) AllowsScalar() bool { return n.scalar }
 
@@ -135,6 +140,16 @@ func (l *List) Item() *Node { return l.item }
 
 // Atomic reports whether the object compares as a whole.
 func (m *Map) Atomic() bool { return m.atomic }
+
+// Values returns the node of the values of keys without a node of their own, nil for a struct.
+func (m *Map) Values() *Node { return m.value }
+
+// Names returns the named fields of a struct and the keys that a permission schema singles out, sorted.
+func (m *Map) Names() []string {
+	names := slices.AppendSeq(slices.Collect(maps.Keys(m.fields)), maps.Keys(m.keys))
+	slices.Sort(names)
+	return slices.Compact(names)
+}
 
 // Child returns the node below a key. If the schema does not know the key, it is the node of unknown fields. A key of the schema that
 // ends in a slash applies to all keys that begin with it.

@@ -193,3 +193,17 @@ func (p *Permission) barsWhen(ctx context.Context, oldSelf, self any) bool {
 	}
 	return false
 }
+
+// MayBe reports whether the permission can have the verb v. If v has a parameter, the permission must be able to have that parameter.
+func (p *Permission) MayBe(v verbs.Verb) bool {
+	if p.verb != v.WithoutParameter() {
+		return false
+	}
+	value, parameterized := v.Parameter()
+	return !parameterized || p.parameter != "" && p.mayYield(value)
+}
+
+// mayYield reports whether a key or value can give this parameter.
+func (p *Permission) mayYield(value string) bool {
+	return p.expression != nil || p.treatment != v1alpha1.TreatmentSlashDelimitedPrefix || !strings.Contains(value, "/")
+}

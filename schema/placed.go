@@ -103,7 +103,7 @@ func (c *compiler) naming(gvk runtimeschema.GroupVersionKind) []statement {
 func (p *versionPair) place(h *hidden, naming []statement) {
 	lacking, own := guarding{}, guarding{}
 	first := map[string]fieldpath.Pattern{}
-	isWhole := p.other.Guarded(maxGuardedPlaces, func(at fieldpath.Pattern, theirs *Node) {
+	isWhole := p.other.Guarded(MaxGuardedPlaces, func(at fieldpath.Pattern, theirs *Node) {
 		if len(at) == 0 {
 			return
 		}
@@ -127,7 +127,7 @@ func (p *versionPair) place(h *hidden, naming []statement) {
 	if isWhole && len(lacking) == 0 {
 		return
 	}
-	isWhole = isWhole && p.kind.Guarded(maxGuardedPlaces, func(at fieldpath.Pattern, n *Node) {
+	isWhole = isWhole && p.kind.Guarded(MaxGuardedPlaces, func(at fieldpath.Pattern, n *Node) {
 		if len(at) == 0 || p.isSame(at) {
 			return
 		}

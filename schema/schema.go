@@ -22,8 +22,8 @@ type Schema struct {
 	uncovered []uncoveredSet
 	// applicable are the sets by the endpoints for whose requests they may hold.
 	applicable applicable
-	// landscape is nil if there are no sets.
-	landscape *landscape
+	// statusStored are the resources of definitions whose objects store their status: see storesStatus.
+	statusStored map[runtimeschema.GroupResource]bool
 	// bodies are the trees of request bodies that write a part of an object of another kind. failedBodies are those for which the tree of
 	// that object is not known.
 	bodies       map[through]*Kind

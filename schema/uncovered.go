@@ -34,9 +34,6 @@ type uncoveredSet struct {
 	declared []v1alpha1.MatchCondition
 	// actions are nil if the set refuses writes.
 	actions []v1alpha1.ValidationAction
-	// targets are the known resources that the set names.
-	targets []*target
-	borne   []Borne
 }
 
 // Uncovered returns the verbs that are barriers for the request, from every UncoveredPermissionSet that refuses writes and matches any name
@@ -56,7 +53,7 @@ func (u *uncoveredSet) denies() bool { return len(u.actions) == 0 }
 
 // storesStatus reports whether a write of the object may change the stored status: a write of a custom resource through a version without
 // the subresource status, or through a lossy version, whose status the API server stores in place of the whole one; and the creation of a
-// few built-in resources. There are sets. In all other writes of the object the API server keeps the stored status, so that no change of it is seen.
+// few built-in resources. In all other writes of the object the API server keeps the stored status, so that no change of it is seen.
 func (s *Schema) storesStatus(ref ResourceRef) bool {
 	if ref.Subresource != "" {
 		return false
@@ -64,8 +61,7 @@ func (s *Schema) storesStatus(ref ResourceRef) bool {
 	if endpoint.BuiltIn(ref.Group, ref.Resource) {
 		return endpoint.StatusOnCreate(ref.Group, ref.Resource)
 	}
-	at := runtimeschema.GroupResource{Group: ref.Group, Resource: ref.Resource}
-	return s.landscape.statusInside[at] || slices.ContainsFunc(s.landscape.kinds[at], (*Kind).Lossy)
+	return s.statusStored[runtimeschema.GroupResource{Group: ref.Group, Resource: ref.Resource}]
 }
 
 // coversAny reports whether the set covers the endpoint under any of its names.
@@ -139,53 +135,40 @@ func contains(names []string, name string) bool {
 	return false
 }
 
-// uncovered compiles the sets, and checks that their verbs guard a field of their resources. A verb that guards no field stays in the
-// set: it has no effect until a field has that verb.
-func (c *compiler) uncovered(s *Schema) []uncoveredSet {
-	if len(c.docs.Uncovered) == 0 {
-		return nil
-	}
+// uncovered compiles the sets. A verb that guards no field stays in its set: it has no effect until a field has that verb.
+func (c *compiler) uncovered() []uncoveredSet {
 	var out []uncoveredSet
 	for i := range c.docs.Uncovered {
 		d := &c.docs.Uncovered[i]
 		set := uncoveredSet{source: d.Source, barrier: SetBarrier(d), verbs: VerbSet{}, resources: d.Set.Spec.Resources, declared: d.Set.Spec.MatchConditions}
+		fault := func(pointer, format string, args ...any) {
+			c.report(&Error{Source: d.Source, Pointer: pointer, Message: fmt.Sprintf(format, args...)})
+		}
 		if !d.Set.Spec.Denies() {
 			set.actions = d.Set.Spec.ValidationActions
 		}
-		b := &bearing{landscape: s.landscape, c: c, source: d.Source}
-		var pointers []string
 		for j, text := range d.Set.Spec.UncoveredPermissions {
 			pointer := fmt.Sprintf("/spec/uncoveredPermissions/%d", j)
 			v, err := verbs.Parse(text)
 			switch {
 			case err != nil:
-				b.report(false, pointer, "%v", err)
+				fault(pointer, "%v", err)
 			case v == verbs.MarkerVerb():
-				b.report(false, pointer, "verb %q is the marker and guards no field: use granular:* for all fields", text)
+				fault(pointer, "verb %q is the marker and guards no field: use granular:* for all fields", text)
 			default:
 				set.verbs[v] = Extent{}
-				b.verbs, pointers = append(b.verbs, v), append(pointers, pointer)
-			}
-		}
-		b.check(&d.Set.Spec, pointers)
-		set.targets = b.targets
-		for _, t := range b.targets {
-			for _, v := range b.verbs {
-				if b.fit(t, v) == fits {
-					set.borne = append(set.borne, Borne{d.Source, t.String(), v.String()})
-				}
 			}
 		}
 		for j, match := range d.Set.Spec.MatchConditions {
 			compiled, err := c.condition(match.Expression)
 			if err != nil {
-				b.report(false, fmt.Sprintf("/spec/matchConditions/%d/expression", j), "match condition %q: %v", match.Name, err)
+				fault(fmt.Sprintf("/spec/matchConditions/%d/expression", j), "match condition %q: %v", match.Name, err)
 				continue
 			}
 			set.conditions = append(set.conditions, compiled)
 		}
 		if len(d.Set.Spec.UncoveredPermissions) == 0 {
-			b.report(false, "/spec/uncoveredPermissions", "the set is empty: name the verbs that are uncovered")
+			fault("/spec/uncoveredPermissions", "the set is empty: name the verbs that are uncovered")
 		}
 		out = append(out, set)
 	}

@@ -8,6 +8,7 @@ import (
 	runtimeschema "k8s.io/apimachinery/pkg/runtime/schema"
 
 	"github.com/fieldperm/fieldperm/api/v1alpha1"
+	"github.com/fieldperm/fieldperm/internal/schemacheck"
 	"github.com/fieldperm/fieldperm/schema"
 	"github.com/fieldperm/fieldperm/schema/fieldpath"
 	"github.com/fieldperm/fieldperm/verbs"
@@ -31,7 +32,7 @@ type Barrier struct {
 // readBarriers collects the barriers of the documents that refuse writes.
 func (k *Known) readBarriers(documents *schema.Documents) {
 	borne := map[string]map[string][]Resource{}
-	for _, b := range k.compiled.Borne() {
+	for _, b := range schemacheck.NewSets(*documents, k.compiled).Barriers() {
 		name, group, _ := strings.Cut(b.Resource, ".")
 		if borne[b.Source] == nil {
 			borne[b.Source] = map[string][]Resource{}

@@ -9,6 +9,7 @@ import (
 
 	"github.com/spf13/pflag"
 
+	"github.com/fieldperm/fieldperm/internal/schemacheck"
 	"github.com/fieldperm/fieldperm/schema"
 	"github.com/fieldperm/fieldperm/schema/load"
 )
@@ -49,7 +50,7 @@ func (f *sourceFiles) compile(warnings io.Writer) (schema.Documents, *schema.Sch
 		return schema.Documents{}, nil, errors.Join(errs...)
 	}
 	documents.Traced = true
-	compiled, errs := schema.Compile(documents)
+	compiled, _, errs := schemacheck.Compile(documents)
 	var faults []error
 	for _, err := range errs {
 		var fault *schema.Error

@@ -13,6 +13,7 @@ import (
 	"github.com/fieldperm/fieldperm/internal/lint/convention"
 	"github.com/fieldperm/fieldperm/internal/printable"
 	"github.com/fieldperm/fieldperm/internal/rbac"
+	"github.com/fieldperm/fieldperm/internal/schemacheck"
 	"github.com/fieldperm/fieldperm/schema"
 	"github.com/fieldperm/fieldperm/schema/load"
 )
@@ -198,7 +199,7 @@ func (l *linter) compile() []error {
 		}
 		documents.Topologies = append(documents.Topologies, builtIn)
 	}
-	compiled, more := schema.Compile(documents.Append(parts...))
+	compiled, _, more := schemacheck.Compile(documents.Append(parts...))
 	l.compiled = compiled
 	for _, fault := range append(faults, more...) {
 		var e *schema.Error

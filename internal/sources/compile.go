@@ -11,6 +11,7 @@ import (
 	"k8s.io/klog/v2"
 
 	"github.com/fieldperm/fieldperm/api/v1alpha1"
+	"github.com/fieldperm/fieldperm/internal/schemacheck"
 	"github.com/fieldperm/fieldperm/schema"
 )
 
@@ -24,12 +25,18 @@ type retreats struct {
 	refused  map[runtimeschema.GroupKind]bool
 }
 
+// trial is a compile of sources.
+type trial struct {
+	*schema.Schema
+	sets *schemacheck.Sets
+}
+
 // trial compiles all sources without putting the result in force.
-func (l *Live) trial(back retreats) (schema.Documents, *schema.Schema, []error) {
+func (l *Live) trial(back retreats) (schema.Documents, *trial, []error) {
 	documents := l.all(back)
 	documents.Topologies = without(without(documents.Topologies, l.objects.unknown(func() schema.Documents { return documents })), back.refused)
-	compiled, errs := schema.Compile(documents)
-	return documents, compiled, errs
+	compiled, sets, errs := schemacheck.Compile(documents)
+	return documents, &trial{compiled, sets}, errs
 }
 
 // all returns all sources, with the kinds whose barriers are not known.
@@ -97,7 +104,7 @@ func (l *Live) compile(ctx context.Context) {
 		back.objects = sets
 		documents, compiled, _ = l.trial(back)
 	}
-	next.documents, next.schema, next.objects = documents, compiled, l.objects.states(compiled, back)
+	next.documents, next.schema, next.objects = documents, compiled.Schema, l.objects.states(compiled.sets, back)
 	next.unknown = l.definitions.unknown()
 	maps.Copy(next.unknown, l.objects.unknown(func() schema.Documents { return l.all(back) }))
 	maps.Copy(next.unknown, back.refused)

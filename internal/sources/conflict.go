@@ -7,6 +7,7 @@ import (
 	runtimeschema "k8s.io/apimachinery/pkg/runtime/schema"
 
 	"github.com/fieldperm/fieldperm/api/v1alpha1"
+	"github.com/fieldperm/fieldperm/internal/schemacheck"
 	"github.com/fieldperm/fieldperm/schema"
 )
 
@@ -25,7 +26,7 @@ const (
 // conflicts finds PermissionSchemas that remove a verb by which a set protects a field, so that the set is faulty. Admission
 // refuses the object that is created second, but neither if both are created at the same time. In that case the set is in force,
 // and the PermissionSchema only as far as possible: each one is compiled as if it were created after the sets.
-func (l *Live) conflicts(back retreats, compiled *schema.Schema, errs []error) (map[objectKey]standing, []error) {
+func (l *Live) conflicts(back retreats, compiled *trial, errs []error) (map[objectKey]standing, []error) {
 	hurt, _ := bySource(errs)
 	before := back
 	before.standing = map[objectKey]standing{}
@@ -39,8 +40,8 @@ func (l *Live) conflicts(back retreats, compiled *schema.Schema, errs []error) (
 	}) {
 		return nil, nil
 	}
-	lost := func(from, to *schema.Schema) []schema.Borne {
-		return slices.DeleteFunc(schema.Unborne(from, to), func(b schema.Borne) bool { return len(hurt[b.Source]) == 0 })
+	lost := func(from, to *trial) []schemacheck.Barrier {
+		return slices.DeleteFunc(schemacheck.Lost(from.sets, to.sets), func(b schemacheck.Barrier) bool { return len(hurt[b.Source]) == 0 })
 	}
 	documents := l.all(back)
 	_, without, _ := l.trial(before)
@@ -54,12 +55,12 @@ func (l *Live) conflicts(back retreats, compiled *schema.Schema, errs []error) (
 		if _, ok := out[key]; !ok {
 			continue
 		}
-		var taken []schema.Taken
+		var taken []schemacheck.Taken
 		for _, kind := range l.objects.known[key].kinds(func() schema.Documents { return documents }) {
-			taken = append(taken, schema.TakenFrom(kind, without, compiled)...)
+			taken = append(taken, schemacheck.TakenFrom(kind, without.Schema, compiled.Schema)...)
 		}
-		if slices.ContainsFunc(taken, func(t schema.Taken) bool {
-			return slices.ContainsFunc(all, func(b schema.Borne) bool { return t.Is(b.Verb) })
+		if slices.ContainsFunc(taken, func(t schemacheck.Taken) bool {
+			return slices.ContainsFunc(all, func(b schemacheck.Barrier) bool { return t.Is(b.Verb) })
 		}) {
 			suspects = append(suspects, key)
 		} else {

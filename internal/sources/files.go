@@ -5,6 +5,7 @@ import (
 
 	utilerrors "k8s.io/apimachinery/pkg/util/errors"
 
+	"github.com/fieldperm/fieldperm/internal/schemacheck"
 	"github.com/fieldperm/fieldperm/schema"
 	"github.com/fieldperm/fieldperm/schema/load"
 )
@@ -32,7 +33,7 @@ func files(paths []string, traced bool) (documents schema.Documents, compiled *s
 	}
 	documents = base.Append(more)
 	documents.Traced = traced
-	compiled, errs = schema.Compile(documents)
+	compiled, _, errs = schemacheck.Compile(documents)
 	var fatal []error
 	for _, err := range errs {
 		if isUnmatched(err) {

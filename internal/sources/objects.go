@@ -15,6 +15,7 @@ import (
 
 	"github.com/fieldperm/fieldperm/admission"
 	"github.com/fieldperm/fieldperm/api/v1alpha1"
+	"github.com/fieldperm/fieldperm/internal/schemacheck"
 	"github.com/fieldperm/fieldperm/schema"
 	"github.com/fieldperm/fieldperm/schema/load"
 )
@@ -247,13 +248,13 @@ func bySource(errs []error) (faulty, unmatched map[string][]error) {
 	return faulty, unmatched
 }
 
-func (o *objects) states(compiled *schema.Schema, back retreats) []ObjectState {
+func (o *objects) states(sets *schemacheck.Sets, back retreats) []ObjectState {
 	out := make([]ObjectState, 0, len(o.known))
 	for _, key := range o.keys() {
 		one := o.known[key]
 		state := ObjectState{Kind: key.kind, Name: key.name, UID: one.uid, Generation: one.generation, Unmatched: one.unmatched, Documents: o.inForce(key, back)}
 		if key.kind == v1alpha1.UncoveredPermissionSetKind {
-			state.GuardedFields = compiled.GuardedFields(key.source())
+			state.GuardedFields = sets.GuardedFields(key.source())
 		}
 		// If the object did not decode, the compile used an earlier form, so only the errors of decoding are about this generation.
 		if state.Faults = one.faults; len(state.Faults) == 0 {

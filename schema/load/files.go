@@ -5,6 +5,7 @@ import (
 	"path/filepath"
 	"slices"
 
+	"github.com/fieldperm/fieldperm/internal/schemacheck"
 	"github.com/fieldperm/fieldperm/schema"
 )
 
@@ -38,7 +39,7 @@ func Offline(paths []string) (*schema.Schema, []error) {
 		return &schema.Schema{}, errs
 	}
 	files, errs := Files(paths)
-	compiled, faults := schema.Compile(docs.Append(files))
+	compiled, _, faults := schemacheck.Compile(docs.Append(files))
 	return compiled, append(errs, faults...)
 }
 

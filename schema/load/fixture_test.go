@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"testing"
 
+	"github.com/fieldperm/fieldperm/internal/schemacheck"
 	"github.com/fieldperm/fieldperm/schema"
 )
 
@@ -24,7 +25,7 @@ func documentsOf(t *testing.T, texts ...string) schema.Documents {
 
 func compileDocuments(t *testing.T, documents schema.Documents) *schema.Schema {
 	t.Helper()
-	out, errs := schema.Compile(documents)
+	out, _, errs := schemacheck.Compile(documents)
 	noErrors(t, errs)
 	return out
 }
@@ -32,7 +33,8 @@ func compileDocuments(t *testing.T, documents schema.Documents) *schema.Schema {
 // compileAll compiles documents with the built-in kinds and the catalogue.
 func compileAll(t *testing.T, texts ...string) (*schema.Schema, []error) {
 	t.Helper()
-	return schema.Compile(documentsOf(t, texts...))
+	out, _, errs := schemacheck.Compile(documentsOf(t, texts...))
+	return out, errs
 }
 
 // compileBuiltIn is compileAll for documents without faults.

@@ -15,6 +15,7 @@ import (
 	runtimeschema "k8s.io/apimachinery/pkg/runtime/schema"
 
 	"github.com/fieldperm/fieldperm/fieldperm"
+	"github.com/fieldperm/fieldperm/internal/schemacheck"
 	"github.com/fieldperm/fieldperm/schema"
 	"github.com/fieldperm/fieldperm/schema/fieldpath"
 )
@@ -278,7 +279,7 @@ func (w *lawWorld) compile(t *testing.T, s scope, documents ...string) *schema.S
 		}
 		docs = docs.Append(more)
 	}
-	out, errs := schema.Compile(docs)
+	out, _, errs := schemacheck.Compile(docs)
 	if len(errs) > 0 {
 		out = nil
 	}

@@ -4,6 +4,7 @@ import (
 	"errors"
 	"testing"
 
+	"github.com/fieldperm/fieldperm/internal/schemacheck"
 	"github.com/fieldperm/fieldperm/schema"
 	"github.com/fieldperm/fieldperm/test/schematest"
 )
@@ -55,7 +56,8 @@ func (p *project) compile(t *testing.T, definitions []definition) (*schema.Schem
 	for _, d := range definitions {
 		parts = append(parts, schematest.Decode(t, d.name, string(d.raw)))
 	}
-	return schema.Compile(schematest.Documents(t).Append(parts...))
+	compiled, _, errs := schemacheck.Compile(schematest.Documents(t).Append(parts...))
+	return compiled, errs
 }
 
 // documents are the decoded objects of the catalogue.

@@ -15,9 +15,9 @@ var layers = []layer{
 	{"schema", []string{
 		"fieldperm/change", "schema", "schema/catalog", "schema/catalog/contrib",
 	}},
-	// The walk through two objects, which charges changed values.
+	// The walk through two objects, which charges changed values, and what documents effect.
 	{"walk", []string{
-		"fieldperm/internal/walk",
+		"fieldperm/internal/walk", "internal/schemacheck",
 	}},
 	// The comparison of field owners, which charges changed owners at places of the walk.
 	{"owners", []string{

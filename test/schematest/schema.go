@@ -5,6 +5,7 @@ import (
 	"sync"
 	"testing"
 
+	"github.com/fieldperm/fieldperm/internal/schemacheck"
 	"github.com/fieldperm/fieldperm/schema"
 )
 
@@ -23,7 +24,7 @@ func Traced(t testing.TB, texts ...string) *schema.Schema {
 // Compile compiles documents. Faults fail the test.
 func Compile(t testing.TB, documents schema.Documents) *schema.Schema {
 	t.Helper()
-	out, errs := schema.Compile(documents)
+	out, _, errs := schemacheck.Compile(documents)
 	noFaults(t, errs)
 	return out
 }
@@ -45,7 +46,8 @@ func shared(t testing.TB, isTraced bool, texts []string) *schema.Schema {
 			return nil, errs
 		}
 		documents.Traced = isTraced
-		return schema.Compile(documents)
+		out, _, errs := schemacheck.Compile(documents)
+		return out, errs
 	}))
 	out, errs := once.(func() (*schema.Schema, []error))()
 	noFaults(t, errs)

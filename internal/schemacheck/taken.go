@@ -1,4 +1,4 @@
-package schema
+package schemacheck
 
 import (
 	"slices"
@@ -6,6 +6,7 @@ import (
 
 	runtimeschema "k8s.io/apimachinery/pkg/runtime/schema"
 
+	"github.com/fieldperm/fieldperm/schema"
 	"github.com/fieldperm/fieldperm/schema/fieldpath"
 	"github.com/fieldperm/fieldperm/verbs"
 )
@@ -42,22 +43,22 @@ func (t Taken) String() string {
 }
 
 // TakenFrom returns the verbs that cover a field of a kind in the schema before and not in the schema after, in the order of the fields.
-func TakenFrom(kind runtimeschema.GroupKind, before, after *Schema) []Taken {
+func TakenFrom(kind runtimeschema.GroupKind, before, after *schema.Schema) []Taken {
 	var out []Taken
 	for _, was := range before.Kinds() {
 		if was.GroupKind() != kind {
 			continue
 		}
-		root := unknown
-		if is := after.kinds[was.GroupVersionKind]; is != nil {
+		root := schema.Unknown()
+		if is, err := after.Kind(was.GroupVersionKind); err == nil {
 			root = is.Root
 		}
 		compareTrees(was.Root, root, nil, func(c *counterpart) {
-			for _, p := range c.was.permissions {
+			for _, p := range c.was.Permissions() {
 				if c.keeps(p) {
 					continue
 				}
-				t := Taken{slices.Clone(c.path), p.verb, p.parameter != "", c.covers(p.verb)}
+				t := Taken{slices.Clone(c.path), p.Base(), p.ParameterName() != "", c.covers(p.Base())}
 				same := func(u Taken) bool { return u.Verb == t.Verb && u.Parameterized == t.Parameterized && u.Kept == t.Kept }
 				if !slices.ContainsFunc(out, same) {
 					out = append(out, t)

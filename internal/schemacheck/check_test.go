@@ -1,23 +1,22 @@
-package schema_test
+package schemacheck_test
 
 import (
-	"context"
 	"errors"
 	"fmt"
-	"slices"
 	"strings"
 	"testing"
 
 	runtimeschema "k8s.io/apimachinery/pkg/runtime/schema"
 
+	"github.com/fieldperm/fieldperm/internal/schemacheck"
 	"github.com/fieldperm/fieldperm/schema"
-	"github.com/fieldperm/fieldperm/schema/load"
 	"github.com/fieldperm/fieldperm/test/schematest"
+	"github.com/fieldperm/fieldperm/verbs"
 )
 
-func compileWith(t *testing.T, documents ...string) (*schema.Schema, []error) {
+func compileWith(t *testing.T, documents ...string) (*schema.Schema, *schemacheck.Sets, []error) {
 	t.Helper()
-	return schema.Compile(schematest.Documents(t, documents...))
+	return schemacheck.Compile(schematest.Documents(t, documents...))
 }
 
 func setOf(verbs, resources, conditions string) string {
@@ -42,6 +41,7 @@ func TestC2_ASetWithoutEffectIsAFault(t *testing.T) {
 		"verb":                 {"'granular:scaled'", deployments, "", `the nearest verb that does is "granular:scale"`, false},
 		"verb with a domain":   {"'granular:example.com/scale'", deployments, "", `guards no field of "deployments.apps" yet, so that it is no barrier: apply the document that gives it`, true},
 		"verb of creations":    {"'granular:creation'", deployments, "", `is that of the existence of an object, and guards no field: refuse creations with a ConditionalPolicy of effect Deny for create`, false},
+		"verb of no kind":      {"'granular:nothing'", deployments, "", `doc0:/spec/uncoveredPermissions/0: verb "granular:nothing" guards no field of "deployments.apps": docs/reference/kinds.md has the verbs of each kind`, false},
 		"verb of another kind": {"'granular:taints'", deployments, "", `guards no field of "deployments.apps"`, false},
 		"verb of another part": {"'granular:image(web)'", "{apiGroups: [apps], resources: [deployments/scale]}", "", `guards no field of "deployments/scale.apps"`, false},
 		"part of the object":   {"'granular:image(web)'", "{apiGroups: [''], resources: [pods/status]}", "", `guards no field of "pods/status"`, false},
@@ -56,7 +56,7 @@ func TestC2_ASetWithoutEffectIsAFault(t *testing.T) {
 		"verb to come":         {"'granular:scale', 'granular:example.com/x'", deployments + ", {apiGroups: [tocome.example.com], resources: [comings]}", "", `"granular:example.com/x" guards no field of any known kind`, true},
 	} {
 		t.Run(name, func(t *testing.T) {
-			_, errs := compileWith(t, setOf(c.verbs, c.resources, c.conditions))
+			_, _, errs := compileWith(t, setOf(c.verbs, c.resources, c.conditions))
 			found := false
 			for _, err := range errs {
 				var e *schema.Error
@@ -70,51 +70,36 @@ func TestC2_ASetWithoutEffectIsAFault(t *testing.T) {
 			}
 		})
 	}
-	if _, errs := compileWith(t, setOf("'granular:scale', 'granular:image(web)', 'granular:label(a)'", deployments, "{name: a, expression: 'request.userInfo.username != \"x\" && request.name != \"y\"'}")); len(errs) > 0 {
+	if _, _, errs := compileWith(t, setOf("'granular:scale', 'granular:image(web)', 'granular:label(a)'", deployments, "{name: a, expression: 'request.userInfo.username != \"x\" && request.name != \"y\"'}")); len(errs) > 0 {
 		t.Errorf("a good one: %v", errs)
+	}
+}
+
+func TestC2_ABarrierForAKindToComeIsReportedAndHolds(t *testing.T) {
+	s, _, errs := compileWith(t, setOf("'granular:toCome'", "", ""))
+	var e *schema.Error
+	if len(errs) != 1 || !errors.As(errs[0], &e) || !e.Unmatched {
+		t.Errorf("errors %v, want one that is unmatched", errs)
+	}
+	v, err := verbs.Parse("granular:toCome")
+	if err != nil {
+		t.Fatal(err)
+	}
+	if set, err := s.Uncovered(t.Context(), schema.ResourceRef{Resource: "pods"}, nil); err != nil || !set.Has(v) {
+		t.Errorf("uncovered %v, %v, want %s", set, err, v)
 	}
 }
 
 // A verb is not a second fault of a set whose resources are all wrong.
 func TestC2_AVerbIsJudgedOnResourcesThatExist(t *testing.T) {
-	_, errs := compileWith(t, setOf("'granular:imag'", "{apiGroups: [''], resources: [pod]}", ""))
+	_, _, errs := compileWith(t, setOf("'granular:imag'", "{apiGroups: [''], resources: [pod]}", ""))
 	if len(errs) != 1 || !strings.Contains(errs[0].Error(), `write "pods"`) {
 		t.Errorf("errors: %v, want one, of the resource", errs)
 	}
 }
 
-// A condition counts as true if it fails or if its context has ended; it is false only if it returns false.
-func TestC2_MatchConditionsKnowTheRequest(t *testing.T) {
-	s, errs := compileWith(t, setOf("'granular:scale'", deployments, "{name: a, expression: 'request.userInfo.username == \"alice\" && request.namespace == \"shop\" && request.dryRun'}"))
-	if len(errs) > 0 {
-		t.Fatal(errs)
-	}
-	ref := schema.ResourceRef{Group: "apps", Version: "v1", Resource: "deployments"}
-	for user, want := range map[string]int{"alice": 1, "bob": 0} {
-		request := func() (map[string]any, error) {
-			return map[string]any{"userInfo": map[string]any{"username": user}, "namespace": "shop", "dryRun": true}, nil
-		}
-		if got, err := s.Uncovered(context.Background(), ref, request); err != nil || len(got) != want {
-			t.Errorf("%s: %v, %v", user, got, err)
-		}
-	}
-}
-
-// If a set with a refused notation exists nevertheless, its barriers are as strong as with the correct notation.
-func TestC2_TheNotationOfWebhookRulesBars(t *testing.T) {
-	for _, resource := range []string{"'*/*'", "deployments/*"} {
-		s, _ := compileWith(t, setOf("'granular:scale'", "{apiGroups: [apps], resources: ["+resource+"]}", ""))
-		for _, subresource := range []string{"", "scale"} {
-			ref := schema.ResourceRef{Group: "apps", Version: "v1", Resource: "deployments", Subresource: subresource}
-			if got, err := s.Uncovered(t.Context(), ref, nil); err != nil || len(got) != 1 {
-				t.Errorf("%s: %q: %v, %v", resource, subresource, got, err)
-			}
-		}
-	}
-}
-
 func TestC2_GuardedFieldsAreCounted(t *testing.T) {
-	s, errs := compileWith(t, setOf("'granular:image(web)', 'granular:scale'", deployments+", {apiGroups: [''], resources: [pods]}, {apiGroups: [apps], resources: [statefulsets/scale]}", ""))
+	_, s, errs := compileWith(t, setOf("'granular:image(web)', 'granular:scale'", deployments+", {apiGroups: [''], resources: [pods]}, {apiGroups: [apps], resources: [statefulsets/scale]}", ""))
 	if len(errs) > 0 {
 		t.Fatal(errs)
 	}
@@ -123,7 +108,7 @@ func TestC2_GuardedFieldsAreCounted(t *testing.T) {
 		t.Errorf("got %s, want %s", got, want)
 	}
 	// The verb of images is a fault there, and has no effect.
-	parts, errs := compileWith(t, setOf("'granular:image(web)', 'granular:conditions'", "{apiGroups: [''], resources: [pods/status]}", ""))
+	_, parts, errs := compileWith(t, setOf("'granular:image(web)', 'granular:conditions'", "{apiGroups: [''], resources: [pods/status]}", ""))
 	if len(errs) != 1 {
 		t.Fatal(errs)
 	}
@@ -135,51 +120,17 @@ func TestC2_GuardedFieldsAreCounted(t *testing.T) {
 	}
 }
 
-// Barriers returns, for any name of an endpoint, the barriers by which a probe of it may be refused.
-func TestA6_BarriersOfAnEndpoint(t *testing.T) {
-	scale, other := setOf("'granular:scale'", deployments, "{name: a, expression: 'false'}"), setOf("'granular:label(a)'", deployments, "")
-	s, errs := compileWith(t, scale, other, schemaOf("apps", "StatefulSet", "{path: .spec.serviceName, verb: example.com/service, excluded: true}"))
-	if len(errs) > 0 {
-		t.Fatal(errs)
-	}
-	for at, want := range map[schema.ResourceRef][]string{
-		{Group: "apps", Version: "v1", Resource: "deployments"}:                           {"doc0", "doc1"},
-		{Group: "apps", Version: "v1", Resource: "statefulsets"}:                          {schema.Excluded},
-		{Group: "apps", Version: "v1", Resource: "daemonsets"}:                            nil,
-		{Group: "apps", Version: "v1", Resource: "deployments", Subresource: "notserved"}: {"doc0", "doc1"},
-	} {
-		kinds := map[string]string{"deployments": "Deployment", "statefulsets": "StatefulSet", "daemonsets": "DaemonSet"}
-		k, err := s.KindFor(runtimeschema.GroupVersionKind{Group: "apps", Version: "v1", Kind: kinds[at.Resource]}, at)
-		if err != nil {
-			t.Fatal(err)
-		}
-		var got []string
-		for _, b := range s.Barriers(k, at) {
-			name, _, _ := strings.Cut(b, " ")
-			got = append(got, name)
-		}
-		if !slices.Equal(got, want) {
-			t.Errorf("%v: %q, want %q", at, got, want)
-		}
-	}
-	docs, _ := load.Decode("doc0", []byte(scale))
-	changed, _ := load.Decode("doc0", []byte(strings.Replace(scale, "'false'", "'true'", 1)))
-	if schema.SetBarrier(&docs.Uncovered[0]) == schema.SetBarrier(&changed.Uncovered[0]) {
-		t.Error("another content is the same barrier")
-	}
-}
-
 func TestF4_VerbsThatAreTaken(t *testing.T) {
-	before, errs := compileWith(t)
+	before, _, errs := compileWith(t)
 	if len(errs) > 0 {
 		t.Fatal(errs)
 	}
-	after, errs := compileWith(t, schemaOf("apps", "Deployment", "{path: '.spec.template.spec.containers[*].image', verb: example.com/any}, {path: .spec.replicas, verb: scale}"))
+	after, _, errs := compileWith(t, schemaOf("apps", "Deployment", "{path: '.spec.template.spec.containers[*].image', verb: example.com/any}, {path: .spec.replicas, verb: scale}"))
 	if len(errs) > 0 {
 		t.Fatal(errs)
 	}
 	deployment := runtimeschema.GroupKind{Group: "apps", Kind: "Deployment"}
-	taken := schema.TakenFrom(deployment, before, after)
+	taken := schemacheck.TakenFrom(deployment, before, after)
 	if len(taken) != 1 || taken[0].Path.String() != ".spec.template.spec.containers[*].image" {
 		t.Fatalf("taken: %v", taken)
 	}
@@ -188,23 +139,23 @@ func TestF4_VerbsThatAreTaken(t *testing.T) {
 			t.Errorf("%s: %t", verb, !want)
 		}
 	}
-	if more := schema.TakenFrom(deployment, before, before); len(more) > 0 {
+	if more := schemacheck.TakenFrom(deployment, before, before); len(more) > 0 {
 		t.Errorf("nothing changed: %v", more)
 	}
 }
 
 // A holder of a verb with a parameter loses the field if the parameter stands for other values. The verb without a parameter keeps it.
 func TestF4_VerbsWhoseParameterChangesAreTaken(t *testing.T) {
-	before, errs := compileWith(t)
+	before, _, errs := compileWith(t)
 	if len(errs) > 0 {
 		t.Fatal(errs)
 	}
 	node := runtimeschema.GroupKind{Kind: "Node"}
-	after, errs := compileWith(t, schemaOf("", "Node", "{path: '.metadata.labels[*]', verb: label, parameterizedBy: labelKey}"))
+	after, _, errs := compileWith(t, schemaOf("", "Node", "{path: '.metadata.labels[*]', verb: label, parameterizedBy: labelKey}"))
 	if len(errs) > 0 {
 		t.Fatal(errs)
 	}
-	taken := schema.TakenFrom(node, before, after)
+	taken := schemacheck.TakenFrom(node, before, after)
 	if len(taken) != 1 || taken[0].Path.String() != ".metadata.labels[*]" || taken[0].String() != "granular:label(…)" {
 		t.Fatalf("taken: %v", taken)
 	}
@@ -214,8 +165,8 @@ func TestF4_VerbsWhoseParameterChangesAreTaken(t *testing.T) {
 		}
 	}
 	// A verb that gets a parameter still covers the field.
-	more, errs := compileWith(t, schemaOf("", "Node", "{path: .spec.taints, verb: taints, parameterizedBy: taint, parameterSource: taint}"))
-	if got := schema.TakenFrom(node, before, more); len(errs) == 0 && len(got) > 0 {
+	more, _, errs := compileWith(t, schemaOf("", "Node", "{path: .spec.taints, verb: taints, parameterizedBy: taint, parameterSource: taint}"))
+	if got := schemacheck.TakenFrom(node, before, more); len(errs) == 0 && len(got) > 0 {
 		t.Errorf("taken: %v", got)
 	}
 }

@@ -1,9 +1,11 @@
-package schema
+package schemacheck
 
 import (
+	"iter"
 	"slices"
 	"strings"
 
+	"github.com/fieldperm/fieldperm/schema"
 	"github.com/fieldperm/fieldperm/schema/endpoint"
 	"github.com/fieldperm/fieldperm/schema/fieldpath"
 	"github.com/fieldperm/fieldperm/verbs"
@@ -12,7 +14,7 @@ import (
 // counterpart is a field in the trees of one kind in two schemas.
 type counterpart struct {
 	path    fieldpath.Pattern
-	was, is *Node
+	was, is *schema.Node
 	// moved are the parameters that come from elsewhere on the path, or whose values have another meaning, sorted.
 	moved []string
 }
@@ -20,25 +22,25 @@ type counterpart struct {
 // compareTrees visits the fields of a tree that part selects, with their counterparts in another tree of the kind. A pair of nodes that is
 // met again with the same moved parameters is visited once, because a schema may unfold without bound. Keys that only one tree singles out
 // are compared with the values of the other.
-func compareTrees(was, is *Node, part *part, visit func(*counterpart)) {
+func compareTrees(was, is *schema.Node, part *part, visit func(*counterpart)) {
 	type met struct {
-		was, is     *Node
+		was, is     *schema.Node
 		moved, path string
 	}
 	seen := map[met]bool{}
 	var enter func(c counterpart)
 	enter = func(c counterpart) {
 		at := met{c.was, c.is, strings.Join(c.moved, "\n"), part.place(c.path)}
-		if seen[at] || c.was == unknown || !part.has(c.path) {
+		if seen[at] || c.was == schema.Unknown() || !part.has(c.path) {
 			return
 		}
 		seen[at] = true
-		c.moved = movedBy(c.moved, c.was.emits, c.is.emits)
+		c.moved = movedBy(c.moved, c.was.Emits(), c.is.Emits())
 		visit(&c)
 		for e, pair := range c.below() {
 			moved := c.moved
-			if e.Any && c.was.list != nil && pair[0] == c.was.list.item {
-				moved = movedByKeys(moved, c.was.list.keys, keysOf(pair[1], c.is))
+			if list := c.was.List(); e.Any && list != nil && pair[0] == list.Item() {
+				moved = movedByKeys(moved, list.Keys(), keysOf(pair[1], c.is))
 			}
 			enter(counterpart{c.path.Child(e), pair[0], pair[1], moved})
 		}
@@ -84,65 +86,54 @@ func (p *part) place(path fieldpath.Pattern) string {
 }
 
 // below returns the nodes directly below a field and their counterparts, the values of an object before its names.
-func (c *counterpart) below() func(func(fieldpath.Element, [2]*Node) bool) {
-	return func(yield func(fieldpath.Element, [2]*Node) bool) {
-		if was, is := c.was.list, c.is.list; was != nil && was.item != nil {
-			item := unknown
-			if is != nil && is.item != nil {
-				item = is.item
+func (c *counterpart) below() iter.Seq2[fieldpath.Element, [2]*schema.Node] {
+	return func(yield func(fieldpath.Element, [2]*schema.Node) bool) {
+		if was, is := c.was.List(), c.is.List(); was != nil && was.Item() != nil {
+			item := schema.Unknown()
+			if is != nil && is.Item() != nil {
+				item = is.Item()
 			}
-			if !yield(fieldpath.Element{Any: true}, [2]*Node{was.item, item}) {
+			if !yield(fieldpath.Element{Any: true}, [2]*schema.Node{was.Item(), item}) {
 				return
 			}
 		}
-		was, is := c.was.mapping, c.is.mapping
+		was, is := c.was.Map(), c.is.Map()
 		if was == nil {
 			return
 		}
-		if was.value != nil {
-			other := unknown
-			if is != nil && is.value != nil {
-				other = is.value
+		if was.Values() != nil {
+			other := schema.Unknown()
+			if is != nil && is.Values() != nil {
+				other = is.Values()
 			}
-			if !yield(fieldpath.Element{Any: true}, [2]*Node{was.value, other}) {
+			if !yield(fieldpath.Element{Any: true}, [2]*schema.Node{was.Values(), other}) {
 				return
 			}
 		}
-		for _, name := range namesIn(was, is) {
-			other := unknown
+		names := was.Names()
+		if is != nil {
+			names = append(names, is.Names()...)
+			slices.Sort(names)
+			names = slices.Compact(names)
+		}
+		for _, name := range names {
+			other := schema.Unknown()
 			if is != nil {
 				other = is.Child(name)
 			}
-			if !yield(fieldpath.Element{Name: name}, [2]*Node{was.Child(name), other}) {
+			if !yield(fieldpath.Element{Name: name}, [2]*schema.Node{was.Child(name), other}) {
 				return
 			}
 		}
 	}
 }
 
-// namesIn returns the fields and singled-out keys of two objects, sorted.
-func namesIn(was, is *Map) []string {
-	all := map[string]bool{}
-	for _, m := range []*Map{was, is} {
-		if m == nil {
-			continue
-		}
-		for name := range m.fields {
-			all[name] = true
-		}
-		for name := range m.keys {
-			all[name] = true
-		}
-	}
-	return sortedKeys(all)
-}
-
 // keysOf returns the keys of the list at a node if its items are the node item.
-func keysOf(item, list *Node) []Key {
-	if list.list == nil || list.list.item != item {
+func keysOf(item, list *schema.Node) []schema.Key {
+	if list.List() == nil || list.List().Item() != item {
 		return nil
 	}
-	return list.list.keys
+	return list.List().Keys()
 }
 
 // movedBy returns the moved parameters below a node that emits the parameter was in one tree and is in the other. Below a node that emits
@@ -155,9 +146,9 @@ func movedBy(moved []string, was, is string) []string {
 }
 
 // movedByKeys is movedBy for the keys of the items of a list. The values of keys with another name have another meaning.
-func movedByKeys(moved []string, was, is []Key) []string {
-	emits := func(keys []Key, k Key) bool {
-		return slices.ContainsFunc(keys, func(other Key) bool { return other.Name == k.Name && other.Emits == k.Emits })
+func movedByKeys(moved []string, was, is []schema.Key) []string {
+	emits := func(keys []schema.Key, k schema.Key) bool {
+		return slices.ContainsFunc(keys, func(other schema.Key) bool { return other.Name == k.Name && other.Emits == k.Emits })
 	}
 	for _, k := range was {
 		if emits(is, k) {
@@ -190,24 +181,24 @@ func withNames(moved []string, names ...string) []string {
 
 // covers reports whether the verb, without a parameter, covers the field in the schema after.
 func (c *counterpart) covers(v verbs.Verb) bool {
-	return slices.ContainsFunc(c.is.permissions, func(q *Permission) bool { return q.verb == v })
+	return slices.ContainsFunc(c.is.Permissions(), func(q *schema.Permission) bool { return q.Base() == v })
 }
 
 // keeps reports whether the verb of a permission, and all verbs of its name with a parameter, cover in the schema after what they cover
 // in the schema before. Two ways to make a parameter are the same only if they are written in the same way.
-func (c *counterpart) keeps(p *Permission) bool {
-	if p.parameter == "" {
-		return c.covers(p.verb)
+func (c *counterpart) keeps(p *schema.Permission) bool {
+	if p.ParameterName() == "" {
+		return c.covers(p.Base())
 	}
-	return !slices.Contains(c.moved, p.parameter) && slices.ContainsFunc(c.is.permissions, func(q *Permission) bool {
-		return q.verb == p.verb && q.parameter == p.parameter && q.treatment == p.treatment && q.expressionText == p.expressionText
+	return !slices.Contains(c.moved, p.ParameterName()) && slices.ContainsFunc(c.is.Permissions(), func(q *schema.Permission) bool {
+		return q.Base() == p.Base() && q.ParameterName() == p.ParameterName() && q.TakesPrefix() == p.TakesPrefix() && q.Expression() == p.Expression()
 	})
 }
 
 // takes reports whether the verb v covers the field in the schema before and not in the schema after.
 func (c *counterpart) takes(v verbs.Verb) bool {
 	_, parameterized := v.Parameter()
-	return slices.ContainsFunc(c.was.permissions, func(p *Permission) bool {
-		return p.MayBe(v) && (parameterized && !c.keeps(p) || !c.covers(p.verb))
+	return slices.ContainsFunc(c.was.Permissions(), func(p *schema.Permission) bool {
+		return p.MayBe(v) && (parameterized && !c.keeps(p) || !c.covers(p.Base()))
 	})
 }
