@@ -8,6 +8,7 @@ import (
 
 	"github.com/fieldperm/fieldperm/internal/schemacheck"
 	"github.com/fieldperm/fieldperm/schema"
+	"github.com/fieldperm/fieldperm/schema/compile"
 )
 
 // ErrHoldersUnknown is the error of SchemaReviewer.Holders if this process cannot determine the holders of a verb.
@@ -22,11 +23,11 @@ func (w warning) Error() string { return string(w) }
 const maxTaken = 3
 
 // replaced returns warnings about verbs that a PermissionSchema takes from fields and that users hold.
-func (r *SchemaReviewer) replaced(added schema.Documents, before, after *schema.Schema) []error {
+func (r *SchemaReviewer) replaced(added compile.Documents, before, after *schema.Schema) []error {
 	var out []error
 	for i := range added.Permissions {
 		named, more := 0, 0
-		for _, kind := range after.KindsOf(&added.Permissions[i]) {
+		for _, kind := range added.Permissions[i].KindsIn(after) {
 			for _, t := range schemacheck.TakenFrom(kind, before, after) {
 				if named++; named > maxTaken {
 					more++

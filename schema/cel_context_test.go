@@ -4,16 +4,18 @@ import (
 	"context"
 	"testing"
 
-	"github.com/google/cel-go/cel"
+	celgo "github.com/google/cel-go/cel"
+
+	"github.com/fieldperm/fieldperm/schema/internal/cel"
 )
 
 // P4: a loop in an expression ends with the context, and an expression that was not evaluated completely counts as a barrier.
 func TestP4_AConditionEndsWithItsContext(t *testing.T) {
-	program, err := valueDialect.compile("self.exists(x, x == 1)", cel.BoolType)
+	program, err := cel.Value.Compile("self.exists(x, x == 1)", celgo.BoolType)
 	if err != nil {
 		t.Fatal(err)
 	}
-	p := &Permission{excludedWhen: []barrierCondition{{program: program}}}
+	p := NewPermission(PermissionParts{ExcludedWhen: []Expression{{Program: program}}})
 	self := make([]any, 10_000)
 	for i := range self {
 		self[i] = int64(0)

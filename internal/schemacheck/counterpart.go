@@ -101,12 +101,12 @@ func (c *counterpart) below() iter.Seq2[fieldpath.Element, [2]*schema.Node] {
 		if was == nil {
 			return
 		}
-		if was.Values() != nil {
+		if was.Parts().Value != nil {
 			other := schema.Unknown()
-			if is != nil && is.Values() != nil {
-				other = is.Values()
+			if is != nil && is.Parts().Value != nil {
+				other = is.Parts().Value
 			}
-			if !yield(fieldpath.Element{Any: true}, [2]*schema.Node{was.Values(), other}) {
+			if !yield(fieldpath.Element{Any: true}, [2]*schema.Node{was.Parts().Value, other}) {
 				return
 			}
 		}

@@ -9,6 +9,7 @@ import (
 	runtimeschema "k8s.io/apimachinery/pkg/runtime/schema"
 
 	"github.com/fieldperm/fieldperm/schema"
+	"github.com/fieldperm/fieldperm/schema/compile"
 	"github.com/fieldperm/fieldperm/schema/endpoint"
 	"github.com/fieldperm/fieldperm/schema/fieldpath"
 	"github.com/fieldperm/fieldperm/verbs"
@@ -41,7 +42,7 @@ type guards struct {
 	free bool
 }
 
-func newIndex(documents *schema.Documents, compiled *schema.Schema) *index {
+func newIndex(documents *compile.Documents, compiled *schema.Schema) *index {
 	x := &index{
 		schema: compiled, kinds: map[runtimeschema.GroupResource][]*schema.Kind{}, failed: map[runtimeschema.GroupResource]bool{}, groups: map[string]bool{},
 		bodies: map[runtimeschema.GroupKind][]*schema.Kind{}, guards: map[written]map[string]*guards{},

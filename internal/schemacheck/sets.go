@@ -7,7 +7,9 @@ import (
 
 	"github.com/fieldperm/fieldperm/api/v1alpha1"
 	"github.com/fieldperm/fieldperm/schema"
+	"github.com/fieldperm/fieldperm/schema/compile"
 	"github.com/fieldperm/fieldperm/schema/fieldpath"
+	"github.com/fieldperm/fieldperm/schema/sets"
 	"github.com/fieldperm/fieldperm/verbs"
 )
 
@@ -32,8 +34,8 @@ type Barrier struct{ Source, Resource, Verb string }
 
 // Compile compiles documents, and checks that the verbs of sets guard a field of their resources. The errors are those of both, in alphabetical
 // order. A verb that guards no field stays in its set: it has no effect until a field has that verb.
-func Compile(documents schema.Documents) (*schema.Schema, *Sets, []error) {
-	compiled, errs := schema.Compile(documents)
+func Compile(documents compile.Documents) (*schema.Schema, *Sets, []error) {
+	compiled, errs := compile.Compile(documents)
 	sets := NewSets(documents, compiled)
 	for i := range sets.all {
 		errs = append(errs, sets.all[i].faults...)
@@ -43,7 +45,7 @@ func Compile(documents schema.Documents) (*schema.Schema, *Sets, []error) {
 }
 
 // NewSets returns the sets of documents that a schema was compiled from.
-func NewSets(documents schema.Documents, compiled *schema.Schema) *Sets {
+func NewSets(documents compile.Documents, compiled *schema.Schema) *Sets {
 	out := &Sets{}
 	if len(documents.Uncovered) == 0 {
 		return out
@@ -55,7 +57,7 @@ func NewSets(documents schema.Documents, compiled *schema.Schema) *Sets {
 	return out
 }
 
-func (x *index) set(d *schema.UncoveredDocument) set {
+func (x *index) set(d *sets.Document) set {
 	c := &check{index: x, source: d.Source}
 	var pointers []string
 	for i, text := range d.Set.Spec.UncoveredPermissions {

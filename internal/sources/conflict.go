@@ -8,7 +8,7 @@ import (
 
 	"github.com/fieldperm/fieldperm/api/v1alpha1"
 	"github.com/fieldperm/fieldperm/internal/schemacheck"
-	"github.com/fieldperm/fieldperm/schema"
+	"github.com/fieldperm/fieldperm/schema/compile"
 )
 
 // standing is how much of a PermissionSchema is in force, given the sets that it conflicts with.
@@ -56,7 +56,7 @@ func (l *Live) conflicts(back retreats, compiled *trial, errs []error) (map[obje
 			continue
 		}
 		var taken []schemacheck.Taken
-		for _, kind := range l.objects.known[key].kinds(func() schema.Documents { return documents }) {
+		for _, kind := range l.objects.known[key].kinds(func() compile.Documents { return documents }) {
 			taken = append(taken, schemacheck.TakenFrom(kind, without.Schema, compiled.Schema)...)
 		}
 		if slices.ContainsFunc(taken, func(t schemacheck.Taken) bool {
@@ -89,7 +89,7 @@ func (l *Live) conflicts(back retreats, compiled *trial, errs []error) (map[obje
 }
 
 // refused returns the kinds of the PermissionSchemas of which nothing is in force.
-func (o *objects) refused(standings map[objectKey]standing, all func() schema.Documents) map[runtimeschema.GroupKind]bool {
+func (o *objects) refused(standings map[objectKey]standing, all func() compile.Documents) map[runtimeschema.GroupKind]bool {
 	out := map[runtimeschema.GroupKind]bool{}
 	for key, is := range standings {
 		if is == nothing {
@@ -102,11 +102,11 @@ func (o *objects) refused(standings map[objectKey]standing, all func() schema.Do
 }
 
 // barriersOf removes the entries that are not barriers.
-func barriersOf(d schema.Documents) schema.Documents {
+func barriersOf(d compile.Documents) compile.Documents {
 	out := d
 	out.Permissions = nil
 	for _, p := range d.Permissions {
-		p.Entries = slices.DeleteFunc(slices.Clone(p.Entries), func(e schema.Entry) bool { return !e.IsBarrier() })
+		p.Entries = slices.DeleteFunc(slices.Clone(p.Entries), func(e compile.Entry) bool { return !e.IsBarrier() })
 		if len(p.Entries)+len(p.Contains) > 0 {
 			out.Permissions = append(out.Permissions, p)
 		}

@@ -6,12 +6,13 @@ import (
 
 	"github.com/fieldperm/fieldperm/internal/schemacheck"
 	"github.com/fieldperm/fieldperm/schema"
+	"github.com/fieldperm/fieldperm/schema/compile"
 )
 
 // test/schematest has the same for the packages that this one does not import.
 
 // documentsOf returns the built-in kinds, the catalogue, and documents, whose sources are d0.yaml, d1.yaml and so on.
-func documentsOf(t *testing.T, texts ...string) schema.Documents {
+func documentsOf(t *testing.T, texts ...string) compile.Documents {
 	t.Helper()
 	out, errs := builtInDocuments()
 	noErrors(t, errs)
@@ -23,7 +24,7 @@ func documentsOf(t *testing.T, texts ...string) schema.Documents {
 	return out
 }
 
-func compileDocuments(t *testing.T, documents schema.Documents) *schema.Schema {
+func compileDocuments(t *testing.T, documents compile.Documents) *schema.Schema {
 	t.Helper()
 	out, _, errs := schemacheck.Compile(documents)
 	noErrors(t, errs)
@@ -44,7 +45,7 @@ func compileBuiltIn(t *testing.T, texts ...string) *schema.Schema {
 }
 
 // compileWith is compileBuiltIn for decoded documents.
-func compileWith(t *testing.T, documents schema.Documents) *schema.Schema {
+func compileWith(t *testing.T, documents compile.Documents) *schema.Schema {
 	t.Helper()
 	return compileDocuments(t, documentsOf(t).Append(documents))
 }

@@ -5,7 +5,7 @@ package ladder
 var layers = []layer{
 	// Verbs, types of the API, observations, documents and JSON: data and its grammar.
 	{"grammar", []string{
-		"api/v1alpha1", "internal/finding", "internal/manifest", "internal/printable", "internal/rawjson", "internal/shorten", "internal/spelling", "schema/endpoint", "verbs",
+		"api/v1alpha1", "internal/finding", "internal/manifest", "internal/printable", "internal/rawjson", "internal/shorten", "internal/spelling", "schema/endpoint", "schema/internal/cel", "verbs",
 	}},
 	// Paths in objects and schemas, reviews with conditions, and markers in comments of Go code.
 	{"paths", []string{
@@ -15,17 +15,21 @@ var layers = []layer{
 	{"schema", []string{
 		"fieldperm/change", "schema", "schema/catalog", "schema/catalog/contrib",
 	}},
-	// The walk through two objects, which charges changed values, and what documents effect.
+	// The walk through two objects, which charges changed values, and the sets that a schema has.
 	{"walk", []string{
-		"fieldperm/internal/walk", "internal/schemacheck",
+		"fieldperm/internal/walk", "schema/sets",
 	}},
-	// The comparison of field owners, which charges changed owners at places of the walk.
+	// The comparison of field owners, which charges changed owners at places of the walk, and the compiler of schemas.
 	{"owners", []string{
-		"fieldperm/internal/owners",
+		"fieldperm/internal/owners", "schema/compile",
 	}},
-	// The decision on two objects, and the documents that a schema is compiled from.
+	// The decision on two objects, and what documents effect.
 	{"core", []string{
-		"fieldperm", "internal/lint/convention", "schema/load",
+		"fieldperm", "internal/schemacheck",
+	}},
+	// The documents that a schema is compiled from.
+	{"documents", []string{
+		"internal/lint/convention", "schema/load",
 	}},
 	// A decision on a request, callable without HTTP.
 	{"admission", []string{
@@ -103,7 +107,7 @@ var mayNot = map[string][]string{
 	"generators/markers/grammar": {"net/http", "k8s.io/", "sigs.k8s.io/"},
 	"fieldperm/change":           {"net/http", "k8s.io/", "sigs.k8s.io/", module + "schema/catalog"},
 	// Schemas are compiled from documents. The core uses compiled schemas and does not depend on documents.
-	"fieldperm": {"k8s.io/client-go/", "k8s.io/api/rbac/", module + "schema/catalog", module + "internal/manifest"},
+	"fieldperm": {"k8s.io/client-go/", "k8s.io/api/rbac/", module + "schema/catalog", module + "schema/compile", module + "schema/sets", module + "internal/manifest"},
 }
 
 // mayNotImport lists prefixes of packages that a package must not import itself. Its dependencies may.
@@ -114,6 +118,8 @@ var mayNotImport = map[string][]string{
 	"internal/conditions/expression": {"k8s.io/client-go/", "k8s.io/klog/", "net/http", module},
 	// A schema does not read objects. It depends on the reader of JSON only because paths render the values of keys.
 	"schema":                    {"k8s.io/client-go/", "k8s.io/klog/", module + "internal/rawjson"},
+	"schema/sets":               {"k8s.io/client-go/", "k8s.io/klog/", module + "internal/rawjson"},
+	"schema/compile":            {"k8s.io/client-go/", "k8s.io/klog/", module + "internal/rawjson"},
 	"schema/load":               {module + "internal/rawjson"},
 	"fieldperm":                 {"k8s.io/client-go/", "k8s.io/klog/", "net/http"},
 	"fieldperm/internal/walk":   {"k8s.io/client-go/", "k8s.io/klog/", "net/http"},
