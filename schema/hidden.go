@@ -54,7 +54,7 @@ func (k *Kind) HiddenBarriers(uncovered VerbSet) []verbs.Verb {
 	if k.parts.Hidden == nil {
 		return nil
 	}
-	return k.parts.Hidden.borne(uncovered)
+	return k.parts.Hidden.with(uncovered)
 }
 
 // Unplaced returns the verbs of other versions that this version cannot place, each once for a version, by version and verb. It is empty for a
@@ -71,7 +71,7 @@ func (k *Kind) Unplaced() []Unplaced {
 func (n *Node) BarredWithin(uncovered VerbSet) []verbs.Verb {
 	h := &Hidden{Verbs: map[string]bool{}}
 	n.Each(h.guard)
-	return h.borne(uncovered)
+	return h.with(uncovered)
 }
 
 // MayBarElsewhere reports whether a write of any subresource through this version must pass a barrier of a schema, wherever the barrier
@@ -125,8 +125,8 @@ func (h *Hidden) Bar(v verbs.Verb) {
 	}
 }
 
-// borne returns the barriers of the schema, and those of uncovered whose verb guards a field.
-func (h *Hidden) borne(uncovered VerbSet) []verbs.Verb {
+// with returns the barriers of the schema, and those of uncovered whose verb guards a field.
+func (h *Hidden) with(uncovered VerbSet) []verbs.Verb {
 	out := slices.Clone(h.Barriers)
 	for _, v := range uncovered.sorted() {
 		if v != verbs.All() && h.Verbs[v.Name()] && !slices.Contains(h.Barriers, v) {

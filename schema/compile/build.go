@@ -34,9 +34,9 @@ type builder struct {
 	// lacking are the guards whose path the kind lacks, with the error that says so.
 	lacking map[*guard]error
 	// atomic are the atomic lists on the path at.
-	atomic    []string
-	unemitted []unemitted
-	bare      []bare
+	atomic        []string
+	unemitted     []unemitted
+	parameterless []parameterless
 }
 
 type memoKey struct {

@@ -230,7 +230,7 @@ func (c *compiler) overlay(gvk runtimeschema.GroupVersionKind) (*overlay, []stri
 			c.matched[i]++
 			o.lay(c.read(i))
 		case d.matchesKind(gvk):
-			o.lay(c.lent(gvk, d, c.read(i)))
+			o.lay(c.inherited(gvk, d, c.read(i)))
 		default:
 			continue
 		}

@@ -106,11 +106,11 @@ type guard struct {
 	// content is a unique text for everything that a node takes from the entry. says is the part of it that makes the permission, effect
 	// the same without its origins.
 	content, says, effect string
-	// lent means that the entry comes from another version. If the path does not emit the parameter, the verb is used without it. If no
+	// inherited means that the entry comes from another version. If the path does not emit the parameter, the verb is used without it. If no
 	// scalar is declared there, the barrier holds for all values.
-	lent bool
-	// bared means that the verb takes a parameter, which is not known here.
-	bared bool
+	inherited bool
+	// lacksParameter means that the verb takes a parameter, which is not known here.
+	lacksParameter bool
 	// everyKind means that the document is about every kind, not about the versions of one.
 	everyKind bool
 	// from are the origins, nil if the compile is not traced.
@@ -130,7 +130,7 @@ func newGuard(source string, rank Rank, e *Entry, from []schema.Origin) *guard {
 func (g *guard) describe() {
 	var c content
 	e := g.entry
-	c.flags(g.excluded, g.bared)
+	c.flags(g.excluded, g.lacksParameter)
 	c.texts(e.Verb, e.ParameterizedBy, e.ParameterTreatment, e.ParameterExpression)
 	c.list(g.when...)
 	c.list(stringsOf(e.Powers)...)
@@ -141,7 +141,7 @@ func (g *guard) describe() {
 	g.says = string(c)
 	// The origins are at the end of says, so says is a text of its own here.
 	c = nil
-	c.flags(e.Optional, e.Bare, g.lent)
+	c.flags(e.Optional, e.Bare, g.inherited)
 	c.texts(g.says, e.ParameterSource, writesKey(e.Writes), e.Fragment.Name, e.Fragment.At)
 	c.number(int(g.rank))
 	g.content = string(c)
@@ -156,10 +156,10 @@ func (g *guard) change(change func(*guard)) *guard {
 	return &out
 }
 
-// bare returns the guard without the parameter of its verb.
-func (g *guard) bare() *guard {
+// withoutParameter returns the guard without the parameter of its verb.
+func (g *guard) withoutParameter() *guard {
 	return g.change(func(out *guard) {
-		out.bared = out.bared || out.entry.ParameterizedBy != ""
+		out.lacksParameter = out.lacksParameter || out.entry.ParameterizedBy != ""
 		out.entry.ParameterizedBy, out.entry.ParameterTreatment, out.entry.ParameterExpression = "", "", ""
 	})
 }
@@ -214,7 +214,7 @@ func (g *guard) standing() int {
 	if g.rank > RankCatalogue && !g.isIncluded() {
 		out += 2 * int(RankAdministrator)
 	}
-	if !g.lent {
+	if !g.inherited {
 		out++
 	}
 	return out

@@ -30,7 +30,7 @@ func TestC2_EntriesThatDifferHaveDifferentContent(t *testing.T) {
 		"condition":        entry(v1alpha1.FieldPermission{Verb: "a", ExcludedWhen: "b"}),
 		"two conditions":   change(func(g *guard) { g.when = []string{"b", "c"} }),
 		"other conditions": change(func(g *guard) { g.when = []string{"bc"} }),
-		"bared":            change(func(g *guard) { g.bared = true }),
+		"bared":            change(func(g *guard) { g.lacksParameter = true }),
 		"power":            change(func(g *guard) { g.entry.Powers = []schema.Power{schema.RunsCode} }),
 		"origin":           change(func(g *guard) { g.from = []schema.Origin{{schema.FormAnnotation, "b"}} }),
 	} {

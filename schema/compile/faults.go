@@ -104,8 +104,8 @@ type unemitted struct {
 	around fieldpath.Pattern
 }
 
-// bare is a verb that lacks the parameter that it takes.
-type bare struct {
+// parameterless is a verb that lacks the parameter that it takes.
+type parameterless struct {
 	parameter string
 	at        fieldpath.Pattern
 }
@@ -127,13 +127,13 @@ func (b *builder) noteUnemitted(o *overlay, atom smd.Atom) {
 func (b *builder) unemittedFaults() []error {
 	var out []error
 	for _, u := range b.unemitted {
-		if slices.ContainsFunc(b.bare, func(v bare) bool {
+		if slices.ContainsFunc(b.parameterless, func(v parameterless) bool {
 			return v.parameter == u.parameter && len(v.at) >= len(u.around) && slices.Equal(v.at[:len(u.around)], u.around)
 		}) {
 			out = append(out, u.fault)
 		}
 	}
-	b.unemitted, b.bare = nil, nil
+	b.unemitted, b.parameterless = nil, nil
 	return out
 }
 

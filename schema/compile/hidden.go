@@ -159,10 +159,10 @@ func strengthOf(p *schema.Permission) int {
 	return mayBeUncovered
 }
 
-// guarding counts, by the name of the verb, the places that have at least each strength.
-type guarding map[string]*[strengths]int
+// placesByStrength counts, by the name of the verb, the places that have at least each strength.
+type placesByStrength map[string]*[strengths]int
 
-func (g guarding) add(p *schema.Permission) {
+func (g placesByStrength) add(p *schema.Permission) {
 	name := p.Base().Name()
 	if g[name] == nil {
 		g[name] = &[strengths]int{}
@@ -202,7 +202,7 @@ func (c *compiler) naming(gvk runtimeschema.GroupVersionKind) []statement {
 
 // place adds to h what the other version guards and this one cannot place. naming are the entries that say what fields are called in this version.
 func (p *versionPair) place(h *schema.Hidden, naming []statement) {
-	lacking, own := guarding{}, guarding{}
+	lacking, own := placesByStrength{}, placesByStrength{}
 	first := map[string]fieldpath.Pattern{}
 	isWhole := p.other.Guarded(schema.MaxGuardedPlaces, func(at fieldpath.Pattern, theirs *schema.Node) {
 		if len(at) == 0 {

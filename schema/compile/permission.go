@@ -123,13 +123,13 @@ func (b *builder) fit(g *guard, p place) *guard {
 		return nil
 	}
 	if !b.takes(g, p) {
-		if !g.lent && !e.Bare && !e.Optional {
+		if !g.inherited && !e.Bare && !e.Optional {
 			return nil
 		}
-		g = g.bare()
+		g = g.withoutParameter()
 	}
 	if len(g.when) > 0 && !p.isScalar {
-		if !g.lent && !e.Optional {
+		if !g.inherited && !e.Optional {
 			b.errs = append(b.errs, g.fault("%s: excludedWhen is about a string, a number or a boolean, and the type declares something else: put it at the scalar, or write a ConditionalPolicy of effect Deny", orRoot(b.at)))
 			return nil
 		}
@@ -153,7 +153,7 @@ func (b *builder) permission(g *guard) *schema.Permission {
 		b.errs = append(b.errs, g.fault("%s: %v", orRoot(b.at), err))
 		return nil
 	}
-	parts := schema.PermissionParts{Verb: verb, Parameter: e.ParameterizedBy, Excluded: g.excluded, Bared: g.bared, Powers: e.Powers, Origins: g.from}
+	parts := schema.PermissionParts{Verb: verb, Parameter: e.ParameterizedBy, Excluded: g.excluded, Bared: g.lacksParameter, Powers: e.Powers, Origins: g.from}
 	if !b.parameter(g, &parts) || !b.exclusion(g, &parts) {
 		return nil
 	}
@@ -178,12 +178,12 @@ func (b *builder) takes(g *guard, p place) bool {
 		return false
 	}
 	if !slices.Contains(p.emitted, e.ParameterizedBy) {
-		b.bare = append(b.bare, bare{e.ParameterizedBy, slices.Clone(b.at)})
+		b.parameterless = append(b.parameterless, parameterless{e.ParameterizedBy, slices.Clone(b.at)})
 		last := ""
 		if len(b.atomic) > 0 {
 			last = b.atomic[len(b.atomic)-1]
 		}
-		if e.Optional || g.lent || e.Bare && (e.Fragment == Fragment{} || e.Fragment.At != last) {
+		if e.Optional || g.inherited || e.Bare && (e.Fragment == Fragment{} || e.Fragment.At != last) {
 			return false
 		}
 		cure := "put parameterSource: " + e.ParameterizedBy + " on a map, key property or scalar of the path"

@@ -241,10 +241,10 @@ func (s *sharing) words(n *schema.Node) {
 		s.text("")
 	}
 	s.text(string(n.Default()))
-	s.guarding(n.Permissions())
+	s.permissions(n.Permissions())
 	s.number(uint64(len(n.Trees())))
 	for _, tree := range n.Trees() {
-		s.guarding(tree)
+		s.permissions(tree)
 	}
 	if l := n.List(); l != nil {
 		s.flags(l.Atomic())
@@ -264,8 +264,8 @@ func (s *sharing) words(n *schema.Node) {
 	}
 }
 
-// guarding writes permissions.
-func (s *sharing) guarding(permissions []*schema.Permission) {
+// permissions writes permissions.
+func (s *sharing) permissions(permissions []*schema.Permission) {
 	s.number(uint64(len(permissions)))
 	for _, p := range permissions {
 		if s.effects != nil {

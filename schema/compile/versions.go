@@ -11,12 +11,12 @@ import (
 	"github.com/fieldperm/fieldperm/schema/fieldpath"
 )
 
-// A field that several versions have is one field: its claims and barriers hold in all. What a document says about one version is lent to the
+// A field that several versions have is one field: its claims and barriers hold in all. What a document says about one version is inherited by the
 // others.
 
-// lent returns the statements of a document about other versions that hold in this one. To a path that may be another field here, only barriers
+// inherited returns the statements of a document about other versions that hold in this one. To a path that may be another field here, only barriers
 // apply: one with another type, or any path if the document is about versions that do not exist.
-func (c *compiler) lent(gvk runtimeschema.GroupVersionKind, d *PermissionDocument, said []statement) []statement {
+func (c *compiler) inherited(gvk runtimeschema.GroupVersionKind, d *PermissionDocument, said []statement) []statement {
 	own := c.typeOf(gvk)
 	var others []schema.Type
 	for _, other := range c.versions[gvk.GroupKind()] {
@@ -34,9 +34,9 @@ func (c *compiler) lent(gvk runtimeschema.GroupVersionKind, d *PermissionDocumen
 		if !isSame && !s.guard.bars() {
 			continue
 		}
-		s.guard = s.guard.change(func(g *guard) { g.lent, g.entry.Optional = true, true })
+		s.guard = s.guard.change(func(g *guard) { g.inherited, g.entry.Optional = true, true })
 		if !isSame {
-			s.guard = s.guard.bare()
+			s.guard = s.guard.withoutParameter()
 			s.guard.entry.ParameterSource = ""
 			s.guard.describe()
 		}
