@@ -20,7 +20,7 @@ import (
 
 	"github.com/fieldperm/fieldperm/fieldperm"
 	"github.com/fieldperm/fieldperm/internal/conditions/wire"
-	"github.com/fieldperm/fieldperm/schema"
+	"github.com/fieldperm/fieldperm/schema/compile"
 	"github.com/fieldperm/fieldperm/test/schematest"
 )
 
@@ -126,7 +126,7 @@ func TestBody_NothingRefersToAReleasedBody(t *testing.T) {
 	documents := schematest.Documents(t)
 	handlers := map[string]http.Handler{
 		"granular": h.ReviewHandler(Granular, writes), "uncovered": h.ReviewHandler(Uncovered, writes), "observed": h.ObservationHandler(writes, w), "tried": h.TrialHandler(writes),
-		"schemas": h.SchemaHandler(&SchemaReviewer{Documents: func() *schema.Documents { return &documents }}),
+		"schemas": h.SchemaHandler(&SchemaReviewer{Documents: func() *compile.Documents { return &documents }}),
 	}
 	unusual := strings.NewReplacer(`"operation"`, `"newField":{},"operation"`) // The library decodes it.
 	for name, handler := range handlers {

@@ -12,6 +12,7 @@ import (
 
 	"github.com/fieldperm/fieldperm/api/v1alpha1"
 	"github.com/fieldperm/fieldperm/schema"
+	"github.com/fieldperm/fieldperm/schema/sets"
 )
 
 // The floor is the set of requests that no barrier reaches: those that a control plane needs to keep running and to start fieldperm
@@ -219,7 +220,7 @@ const everythingText = "it is for every resource: while fieldperm is down, only 
 
 // SetWarnings returns warnings for the author of a set about the resources to which it applies. compiled is the schema that the set was
 // compiled with.
-func SetWarnings(compiled *schema.Schema, set *schema.UncoveredDocument) []string {
+func SetWarnings(compiled *schema.Schema, set *sets.Document) []string {
 	var out []string
 	if resources := compiled.SetResources(&set.Set.Spec); len(resources) == 0 || everyResource(resources) || set.Set.Spec.Fragment == "metadata" {
 		out = append(out, everythingText)

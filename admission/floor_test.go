@@ -9,7 +9,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
 
-	"github.com/fieldperm/fieldperm/schema"
+	"github.com/fieldperm/fieldperm/schema/compile"
 	"github.com/fieldperm/fieldperm/test/schematest"
 )
 
@@ -115,7 +115,7 @@ func TestW4_AnUndecodableObjectIsNotOnTheFloor(t *testing.T) {
 // D5: the author of a set gets warnings about its cost and about resources that it does not reach.
 func TestW4_SetsWarn(t *testing.T) {
 	current := schematest.Documents(t)
-	r := &SchemaReviewer{Documents: func() *schema.Documents { return &current }}
+	r := &SchemaReviewer{Documents: func() *compile.Documents { return &current }}
 	for spec, want := range map[string]string{
 		`{uncoveredPermissions: ["granular:scale"]}`:                                                                                                                                     "it is for every resource",
 		`{uncoveredPermissions: ["granular:scale"], resources: [{apiGroups: ["*"], resources: ["*"]}]}`:                                                                                  "it is for every resource",

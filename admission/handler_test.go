@@ -17,6 +17,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"github.com/fieldperm/fieldperm/schema"
+	"github.com/fieldperm/fieldperm/schema/compile"
 	"github.com/fieldperm/fieldperm/test/schematest"
 )
 
@@ -34,14 +35,14 @@ func (o *observed) observe(endpoint string, outcome Outcome, _ int, _ time.Durat
 	o.all = append(o.all, endpoint+" "+string(outcome))
 }
 
-func serve(t *testing.T, s *schema.Schema, documents *schema.Documents, h *holder) (*httptest.Server, *observed) {
+func serve(t *testing.T, s *schema.Schema, documents *compile.Documents, h *holder) (*httptest.Server, *observed) {
 	t.Helper()
 	seen := &observed{}
 	wire := Handlers{MaxBytes: maxBytes, Observe: seen.observe}
 	mux := http.NewServeMux()
 	mux.Handle("/admit/granular", wire.ReviewHandler(Granular, reviewer(s, h)))
 	mux.Handle("/admit/uncovered", wire.ReviewHandler(Uncovered, reviewer(s, h)))
-	mux.Handle("/admit/schemas", wire.SchemaHandler(&SchemaReviewer{Documents: func() *schema.Documents { return documents }}))
+	mux.Handle("/admit/schemas", wire.SchemaHandler(&SchemaReviewer{Documents: func() *compile.Documents { return documents }}))
 	mux.Handle("/authorize", wire.AuthorizeHandler(authorizeReviewer(h)))
 	server := httptest.NewTLSServer(mux)
 	t.Cleanup(server.Close)

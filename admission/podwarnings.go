@@ -9,6 +9,7 @@ import (
 
 	"github.com/fieldperm/fieldperm/api/v1alpha1"
 	"github.com/fieldperm/fieldperm/schema"
+	"github.com/fieldperm/fieldperm/schema/compile"
 	"github.com/fieldperm/fieldperm/schema/endpoint"
 	"github.com/fieldperm/fieldperm/schema/fieldpath"
 	"github.com/fieldperm/fieldperm/verbs"
@@ -21,10 +22,10 @@ import (
 const specification = ".spec"
 
 // SchemaWarnings returns warnings for the author of a PermissionSchema about other ways to write the fields of Pods that it has barriers on.
-func SchemaWarnings(d *schema.PermissionDocument) []string {
+func SchemaWarnings(d *compile.PermissionDocument) []string {
 	within := specification
 	switch {
-	case d.Rank != schema.RankAdministrator:
+	case d.Rank != compile.RankAdministrator:
 		return nil
 	case d.Fragment == "podSpec":
 		within = ""
@@ -34,7 +35,7 @@ func SchemaWarnings(d *schema.PermissionDocument) []string {
 	var out []string
 	for _, e := range d.Entries {
 		path, isInside := strings.CutPrefix(e.Path, within)
-		if !e.IsBarrier() || !isInside || e.Fragment != (schema.Fragment{}) {
+		if !e.IsBarrier() || !isInside || e.Fragment != (compile.Fragment{}) {
 			continue
 		}
 		if within != "" {

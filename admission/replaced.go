@@ -6,7 +6,9 @@ import (
 
 	runtimeschema "k8s.io/apimachinery/pkg/runtime/schema"
 
+	"github.com/fieldperm/fieldperm/internal/schemacheck"
 	"github.com/fieldperm/fieldperm/schema"
+	"github.com/fieldperm/fieldperm/schema/compile"
 )
 
 // ErrHoldersUnknown is the error of SchemaReviewer.Holders if this process cannot determine the holders of a verb.
@@ -21,12 +23,12 @@ func (w warning) Error() string { return string(w) }
 const maxTaken = 3
 
 // replaced returns warnings about verbs that a PermissionSchema takes from fields and that users hold.
-func (r *SchemaReviewer) replaced(added schema.Documents, before, after *schema.Schema) []error {
+func (r *SchemaReviewer) replaced(added compile.Documents, before, after *schema.Schema) []error {
 	var out []error
 	for i := range added.Permissions {
 		named, more := 0, 0
-		for _, kind := range after.KindsOf(&added.Permissions[i]) {
-			for _, t := range schema.TakenFrom(kind, before, after) {
+		for _, kind := range added.Permissions[i].KindsIn(after) {
+			for _, t := range schemacheck.TakenFrom(kind, before, after) {
 				if named++; named > maxTaken {
 					more++
 				} else if text := r.held(kind, t); text != "" {
@@ -42,7 +44,7 @@ func (r *SchemaReviewer) replaced(added schema.Documents, before, after *schema.
 }
 
 // held returns a text that names the holders of a verb of a kind, "" if there are none.
-func (r *SchemaReviewer) held(kind runtimeschema.GroupKind, t schema.Taken) string {
+func (r *SchemaReviewer) held(kind runtimeschema.GroupKind, t schemacheck.Taken) string {
 	const unknown = "who holds it is not known here"
 	if r.Holders == nil {
 		return unknown

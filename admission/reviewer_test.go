@@ -16,6 +16,7 @@ import (
 
 	"github.com/fieldperm/fieldperm/fieldperm"
 	"github.com/fieldperm/fieldperm/schema"
+	"github.com/fieldperm/fieldperm/schema/compile"
 	"github.com/fieldperm/fieldperm/test/schematest"
 )
 
@@ -267,7 +268,7 @@ spec: {group: apps, kind: Deployment, permissions: [{path: .spec.nope, verb: exa
 `
 
 func TestBadInput_AnUnknownKindIsDenied(t *testing.T) {
-	faulty, _ := schema.Compile(schematest.Documents(t, faultyDeployment))
+	faulty, _ := compile.Compile(schematest.Documents(t, faultyDeployment))
 	unknown := scaling()
 	unknown.Kind.Kind = "Nothing"
 	for name, c := range map[string]struct {

@@ -18,7 +18,9 @@ import (
 	"k8s.io/apimachinery/pkg/util/validation/field"
 
 	"github.com/fieldperm/fieldperm/api/v1alpha1"
+	"github.com/fieldperm/fieldperm/internal/schemacheck"
 	"github.com/fieldperm/fieldperm/schema"
+	"github.com/fieldperm/fieldperm/schema/compile"
 	"github.com/fieldperm/fieldperm/schema/load"
 )
 
@@ -26,7 +28,7 @@ import (
 // verbs, a PermissionSchema, an UncoveredPermissionSet or a ConditionalPolicy. The zero SchemaReviewer refuses every document.
 type SchemaReviewer struct {
 	// Documents returns the sources in force, nil while there are none.
-	Documents func() *schema.Documents
+	Documents func() *compile.Documents
 	// Holders returns the holders of a verb on the resource of a kind, each with the role that grants it. The error is ErrHoldersUnknown,
 	// or the reason why the holders cannot be determined. If Holders is nil, the holders are unknown.
 	Holders func(kind runtimeschema.GroupKind, is func(verb string) bool) ([]string, error)
@@ -172,7 +174,7 @@ func sameDocument(old, new []byte) (bool, error) {
 
 // trial compiles the document twice. First it compiles the document with the catalogue only, so that no other document can hide its
 // faults by taking precedence. Then it compiles the document with the sources in force, in place of its old version.
-func (r *SchemaReviewer) trial(current schema.Documents, source, kind string, raw []byte) []error {
+func (r *SchemaReviewer) trial(current compile.Documents, source, kind string, raw []byte) []error {
 	decode := load.Decode
 	if kind == definitionKind {
 		// Keys of its schema that only a newer API server knows are not faults; that server checks them.
@@ -190,16 +192,17 @@ func (r *SchemaReviewer) trial(current schema.Documents, source, kind string, ra
 		all.Topologies, all.Uncovered = nil, nil
 		ours = func(e *schema.Error) bool { return e.Source == source || !e.Unmatched }
 	}
-	trials := []schema.Documents{all}
+	trials := []compile.Documents{all}
 	if len(added.Permissions) > 0 {
 		alone := all
-		alone.Permissions = slices.DeleteFunc(slices.Clone(all.Permissions), func(p schema.PermissionDocument) bool { return p.Rank > schema.RankCatalogue })
-		trials = []schema.Documents{alone, all}
+		alone.Permissions = slices.DeleteFunc(slices.Clone(all.Permissions), func(p compile.PermissionDocument) bool { return p.Rank > compile.RankCatalogue })
+		trials = []compile.Documents{alone, all}
 	}
 	var compiled *schema.Schema
+	var sets *schemacheck.Sets
 	for _, documents := range trials {
-		next, errs := schema.Compile(documents.Append(added))
-		compiled = next
+		var errs []error
+		compiled, sets, errs = schemacheck.Compile(documents.Append(added))
 		for _, err := range errs {
 			var e *schema.Error
 			if errors.As(err, &e) && ours(e) {
@@ -218,11 +221,11 @@ func (r *SchemaReviewer) trial(current schema.Documents, source, kind string, ra
 	if kind != v1alpha1.PermissionSchemaKind {
 		return nil
 	}
-	before, _ := schema.Compile(current)
+	before, _ := compile.Compile(current)
 	if faults := newlyFailed(before, compiled, source); len(faults) > 0 {
 		return faults
 	}
-	if faults := takenAway(before, compiled, source); len(faults) > 0 {
+	if faults := takenAway(schemacheck.NewSets(current, before), sets, source); len(faults) > 0 {
 		return faults
 	}
 	for i := range added.Permissions {
@@ -259,17 +262,17 @@ func firstOf(kinds []string) string {
 }
 
 // takenAway returns the faults of a PermissionSchema that replaces a verb which an UncoveredPermissionSet uses as a barrier for a field.
-func takenAway(before, after *schema.Schema, source string) []error {
+func takenAway(before, after *schemacheck.Sets, source string) []error {
 	var faults []error
-	for _, b := range schema.TakenFromSets(before, after) {
+	for _, b := range schemacheck.TakenFromSets(before, after) {
 		faults = append(faults, b.TakenBy(source))
 	}
 	return faults
 }
 
 // without returns a copy of the documents without those of one source.
-func without(d schema.Documents, source string) schema.Documents {
-	var out schema.Documents
+func without(d compile.Documents, source string) compile.Documents {
+	var out compile.Documents
 	for _, t := range d.Topologies {
 		if t.Source != source {
 			out.Topologies = append(out.Topologies, t)

@@ -17,7 +17,7 @@ import (
 	runtimeschema "k8s.io/apimachinery/pkg/runtime/schema"
 	"sigs.k8s.io/yaml"
 
-	"github.com/fieldperm/fieldperm/schema"
+	"github.com/fieldperm/fieldperm/schema/compile"
 	"github.com/fieldperm/fieldperm/test/schematest"
 )
 
@@ -78,7 +78,7 @@ func submit(t *testing.T, document, old string) *admissionv1.AdmissionRequest {
 
 func TestSchemas_FaultyDocumentsAreRefused(t *testing.T) {
 	current := schematest.Documents(t, permissions("example.com", "Widget", "{path: .spec.size, verb: example.com/admins}"), permissions("", "Pod", "{path: .spec.hostname, verb: example.com/pods}"))
-	r := &SchemaReviewer{Documents: func() *schema.Documents { return &current }}
+	r := &SchemaReviewer{Documents: func() *compile.Documents { return &current }}
 	for name, c := range map[string]struct{ document, want string }{
 		"good definition":                       {definition(goodVerbs, ""), ""},
 		"no annotation":                         {definition("{}", ""), ""},
@@ -120,7 +120,7 @@ func TestSchemas_FaultyDocumentsAreRefused(t *testing.T) {
 
 func TestSchemas_KindThatMayComeLaterIsAWarning(t *testing.T) {
 	current := schematest.Documents(t)
-	r := &SchemaReviewer{Documents: func() *schema.Documents { return &current }}
+	r := &SchemaReviewer{Documents: func() *compile.Documents { return &current }}
 	for document, want := range map[string]string{
 		permissions("example.com", "Widget", "{path: .spec.size, verb: example.com/size}"): "Widget",
 		uncoveredSet(`{uncoveredPermissions: ["granular:example.com/nope"]}`):              "granular:example.com/nope",
@@ -140,19 +140,19 @@ func TestSchemas_NewVersionTakesThePlaceOfTheOld(t *testing.T) {
 	if faults := (&SchemaReviewer{}).trial(current, DocumentSource("CustomResourceDefinition", "widgets.example.com"), "CustomResourceDefinition", old.Object.Raw); len(faults) > 0 {
 		t.Fatal(faults)
 	}
-	current = current.Append(schema.Documents{Permissions: []schema.PermissionDocument{{
-		Source: DocumentSource("CustomResourceDefinition", "widgets.example.com"), Rank: schema.RankCustomResource, Group: "example.com", Kind: "Widget", Versions: []string{"v1"},
-		Entries: []schema.Entry{{Pointer: "/old"}},
+	current = current.Append(compile.Documents{Permissions: []compile.PermissionDocument{{
+		Source: DocumentSource("CustomResourceDefinition", "widgets.example.com"), Rank: compile.RankCustomResource, Group: "example.com", Kind: "Widget", Versions: []string{"v1"},
+		Entries: []compile.Entry{{Pointer: "/old"}},
 	}}})
 	current.Permissions[len(current.Permissions)-1].Entries[0].Path = ".spec.gone"
-	r := &SchemaReviewer{Documents: func() *schema.Documents { return &current }}
+	r := &SchemaReviewer{Documents: func() *compile.Documents { return &current }}
 	if faults, err := r.Review(t.Context(), req); err != nil || len(faults) > 0 {
 		t.Errorf("faults %v, %v", faults, err)
 	}
 }
 
 func TestSchemas_FaultyDocumentMayStillLoseItsFinalizer(t *testing.T) {
-	r := &SchemaReviewer{Documents: func() *schema.Documents { d := schematest.Documents(t); return &d }}
+	r := &SchemaReviewer{Documents: func() *compile.Documents { d := schematest.Documents(t); return &d }}
 	req := submit(t, definition("{", ""), definition("{", "finalizers: [a/b]"))
 	if faults, err := r.Review(t.Context(), req); err != nil || len(faults) > 0 {
 		t.Errorf("faults %v, %v", faults, err)
@@ -164,7 +164,7 @@ func TestSchemas_FaultyDocumentMayStillLoseItsFinalizer(t *testing.T) {
 
 func TestSchemas_OtherResourcesAreBadRequests(t *testing.T) {
 	current := schematest.Documents(t)
-	r := &SchemaReviewer{Documents: func() *schema.Documents { return &current }}
+	r := &SchemaReviewer{Documents: func() *compile.Documents { return &current }}
 	change := func(f func(*admissionv1.AdmissionRequest)) *admissionv1.AdmissionRequest {
 		req := submit(t, definition(goodVerbs, ""), "")
 		f(req)
@@ -187,7 +187,7 @@ func TestSchemas_OtherResourcesAreBadRequests(t *testing.T) {
 			}
 		})
 	}
-	for name, r := range map[string]*SchemaReviewer{"zero": {}, "not loaded": {Documents: func() *schema.Documents { return nil }}} {
+	for name, r := range map[string]*SchemaReviewer{"zero": {}, "not loaded": {Documents: func() *compile.Documents { return nil }}} {
 		req := submit(t, definition(goodVerbs, ""), "")
 		faults, err := r.Review(t.Context(), req)
 		if response := SchemaResponse(faults, err, req); response.Allowed || response.Result.Code != http.StatusServiceUnavailable {
@@ -219,7 +219,7 @@ func TestA6_VerbsOfBarriersAreNotTakenAway(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			current := schematest.Documents(t, uncoveredSet(c.set))
-			r := &SchemaReviewer{Documents: func() *schema.Documents { return &current }}
+			r := &SchemaReviewer{Documents: func() *compile.Documents { return &current }}
 			req := submit(t, permissions("", c.kind, c.entry), "")
 			faults, err := r.Review(t.Context(), req)
 			response := SchemaResponse(faults, err, req)
@@ -253,7 +253,7 @@ func TestF4_ReplacingAHeldVerbIsAWarning(t *testing.T) {
 		"nobody asks": {nil, "who holds it is not known here"},
 	} {
 		t.Run(name, func(t *testing.T) {
-			r := &SchemaReviewer{Documents: func() *schema.Documents { return &current }, Holders: c.holders}
+			r := &SchemaReviewer{Documents: func() *compile.Documents { return &current }, Holders: c.holders}
 			faults, err := r.Review(t.Context(), req)
 			response := SchemaResponse(faults, err, req)
 			if warnings := strings.Join(response.Warnings, "; "); !response.Allowed || (warnings == "") != (c.want == "") || !strings.Contains(warnings, c.want) {
@@ -268,7 +268,7 @@ func TestF4_ReplacingAHeldVerbIsAWarning(t *testing.T) {
 func TestSchemas_AFaultyDefinitionCanBeCorrected(t *testing.T) {
 	// Neither path exists in the definition.
 	current := schematest.Documents(t, permissions("example.com", "Widget", "{path: .spec.length, verb: example.com/length}\n  - {path: .spec.width, verb: example.com/width}"))
-	r := &SchemaReviewer{Documents: func() *schema.Documents { return &current }}
+	r := &SchemaReviewer{Documents: func() *compile.Documents { return &current }}
 	with := func(verbs, labels string, fields ...string) string {
 		properties := "size: {type: integer}"
 		for _, f := range fields {
@@ -307,7 +307,7 @@ func TestSchemas_AFaultyDefinitionCanBeCorrected(t *testing.T) {
 // pointer alone would look like one into the definition. DocumentSource names the documents of a cluster; here the source is doc0.
 func TestSchemas_ACauseNamesTheOtherDocument(t *testing.T) {
 	current := schematest.Documents(t, permissions("example.com", "Widget", "{path: .spec.length, verb: example.com/length}"))
-	r := &SchemaReviewer{Documents: func() *schema.Documents { return &current }}
+	r := &SchemaReviewer{Documents: func() *compile.Documents { return &current }}
 	req := submit(t, definition("{}", "labels: {a: b}"), "")
 	faults, err := r.Review(t.Context(), req)
 	response := SchemaResponse(faults, err, req)
@@ -323,7 +323,7 @@ func TestSchemas_ACauseNamesTheOtherDocument(t *testing.T) {
 // TestSchemas_CompilesAreBounded: each takes memory for all documents, so a request that gets no turn in time is refused, and not compiled.
 func TestSchemas_CompilesAreBounded(t *testing.T) {
 	current := schematest.Documents(t)
-	r := &SchemaReviewer{Documents: func() *schema.Documents { return &current }, Compiles: semaphore.NewWeighted(1)}
+	r := &SchemaReviewer{Documents: func() *compile.Documents { return &current }, Compiles: semaphore.NewWeighted(1)}
 	req := submit(t, definition(goodVerbs, ""), "")
 	if !r.Compiles.TryAcquire(1) {
 		t.Fatal("no turn is free")

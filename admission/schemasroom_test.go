@@ -5,7 +5,7 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/fieldperm/fieldperm/schema"
+	"github.com/fieldperm/fieldperm/schema/compile"
 	"github.com/fieldperm/fieldperm/test/schematest"
 )
 
@@ -39,7 +39,7 @@ func TestSchemas_ADocumentWithWhichAKindFailsIsRefused(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			current := schematest.Documents(t, c.current...)
-			r := &SchemaReviewer{Documents: func() *schema.Documents { return &current }}
+			r := &SchemaReviewer{Documents: func() *compile.Documents { return &current }}
 			req := submit(t, c.added, "")
 			faults, err := r.Review(t.Context(), req)
 			response := SchemaResponse(faults, err, req)

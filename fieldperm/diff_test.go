@@ -10,7 +10,7 @@ import (
 	runtimeschema "k8s.io/apimachinery/pkg/runtime/schema"
 
 	"github.com/fieldperm/fieldperm/fieldperm/internal/diff"
-	"github.com/fieldperm/fieldperm/schema"
+	"github.com/fieldperm/fieldperm/schema/compile"
 	"github.com/fieldperm/fieldperm/test/schematest"
 )
 
@@ -210,7 +210,7 @@ func TestC2_UncoveredPermissionSet(t *testing.T) {
 
 // A schema may have no barrier at all, and an UncoveredPermissionSet may still put one inside an atomic value.
 func TestD4_UncoveredPermissionSetInsideAnAtomicValue(t *testing.T) {
-	k, admin := compileEntries(t, []schema.Entry{entry(".spec.rules", "rules"), entry(".spec.rules[*].admin", "admin")}, "granular:admin")
+	k, admin := compileEntries(t, []compile.Entry{entry(".spec.rules", "rules"), entry(".spec.rules[*].admin", "admin")}, "granular:admin")
 	expectDiff(t, k, admin, `{"spec":{"rules":[{"host":"a"}]}}`, `{"spec":{"rules":[{"host":"b","admin":true}]}}`,
 		"modified .spec.rules: * rules", "added .spec.rules[0].admin: (*) (rules) admin")
 }
@@ -252,7 +252,7 @@ func TestC2_A6_ExcludedBarsAtTheVerbForAllParameters(t *testing.T) {
 }
 
 func TestC2_ExcludedWhenSeesBothValuesAndFailsClosed(t *testing.T) {
-	plain := func(expression string) []schema.Entry {
+	plain := func(expression string) []compile.Entry {
 		return append(gadgetEntries(), entry(".spec.plain", "plain", excludedWhen(expression)))
 	}
 	const barred, free = "modified .spec.plain: (*) (specification) plain", "modified .spec.plain: * specification plain"

@@ -11,6 +11,7 @@ import (
 
 	"github.com/fieldperm/fieldperm/api/v1alpha1"
 	"github.com/fieldperm/fieldperm/schema"
+	"github.com/fieldperm/fieldperm/schema/compile"
 	"github.com/fieldperm/fieldperm/verbs"
 )
 
@@ -84,29 +85,29 @@ const gadgetTypes = `types:
 
 var gadget = runtimeschema.GroupVersionKind{Group: "example.com", Version: "v1", Kind: "Gadget"}
 
-func entry(path, verb string, more ...func(*schema.Entry)) schema.Entry {
-	e := schema.Entry{FieldPermission: v1alpha1.FieldPermission{Path: path, Verb: verb}, Pointer: path}
+func entry(path, verb string, more ...func(*compile.Entry)) compile.Entry {
+	e := compile.Entry{FieldPermission: v1alpha1.FieldPermission{Path: path, Verb: verb}, Pointer: path}
 	for _, f := range more {
 		f(&e)
 	}
 	return e
 }
 
-func by(parameter string) func(*schema.Entry) {
-	return func(e *schema.Entry) { e.ParameterizedBy = parameter }
+func by(parameter string) func(*compile.Entry) {
+	return func(e *compile.Entry) { e.ParameterizedBy = parameter }
 }
-func source(name string) func(*schema.Entry) {
-	return func(e *schema.Entry) { e.ParameterSource = name }
+func source(name string) func(*compile.Entry) {
+	return func(e *compile.Entry) { e.ParameterSource = name }
 }
-func role(r schema.Role) func(*schema.Entry) { return func(e *schema.Entry) { e.Role = r } }
-func excluded(e *schema.Entry)               { e.Excluded = true }
-func excludedWhen(x string) func(*schema.Entry) {
-	return func(e *schema.Entry) { e.ExcludedWhen = x }
+func role(r schema.Role) func(*compile.Entry) { return func(e *compile.Entry) { e.Role = r } }
+func excluded(e *compile.Entry)               { e.Excluded = true }
+func excludedWhen(x string) func(*compile.Entry) {
+	return func(e *compile.Entry) { e.ExcludedWhen = x }
 }
-func prefix(e *schema.Entry) { e.ParameterTreatment = v1alpha1.TreatmentSlashDelimitedPrefix }
+func prefix(e *compile.Entry) { e.ParameterTreatment = v1alpha1.TreatmentSlashDelimitedPrefix }
 
-func gadgetEntries() []schema.Entry {
-	return []schema.Entry{
+func gadgetEntries() []compile.Entry {
+	return []compile.Entry{
 		entry(".apiVersion", "", role(schema.RoleIdentity)), entry(".kind", "", role(schema.RoleIdentity)),
 		entry(".metadata", "metadata"),
 		entry(".metadata.name", "", role(schema.RoleIdentity)), entry(".metadata.generateName", "", role(schema.RoleIdentity)),
@@ -131,18 +132,18 @@ func compileGadget(tb testing.TB, uncovered ...string) (*schema.Kind, schema.Ver
 	return compileEntries(tb, gadgetEntries(), uncovered...)
 }
 
-func compileEntries(tb testing.TB, entries []schema.Entry, uncovered ...string) (*schema.Kind, schema.VerbSet) {
+func compileEntries(tb testing.TB, entries []compile.Entry, uncovered ...string) (*schema.Kind, schema.VerbSet) {
 	tb.Helper()
 	parser, err := typed.NewParser(typed.YAMLObject(gadgetTypes))
 	if err != nil {
 		tb.Fatal(err)
 	}
 	// Writes of the API server itself have a document of their own.
-	said := slices.DeleteFunc(slices.Clone(entries), func(e schema.Entry) bool { return len(e.Writes) > 0 })
-	written := slices.DeleteFunc(slices.Clone(entries), func(e schema.Entry) bool { return len(e.Writes) == 0 })
-	s, errs := schema.Compile(schema.Documents{
-		Topologies: []schema.Topology{{Source: "gadget", JSON: true, Types: &parser.Schema, Kinds: map[runtimeschema.GroupVersionKind]string{gadget: "gadget"}}},
-		Permissions: []schema.PermissionDocument{
+	said := slices.DeleteFunc(slices.Clone(entries), func(e compile.Entry) bool { return len(e.Writes) > 0 })
+	written := slices.DeleteFunc(slices.Clone(entries), func(e compile.Entry) bool { return len(e.Writes) == 0 })
+	s, errs := compile.Compile(compile.Documents{
+		Topologies: []compile.Topology{{Source: "gadget", JSON: true, Types: &parser.Schema, Kinds: map[runtimeschema.GroupVersionKind]string{gadget: "gadget"}}},
+		Permissions: []compile.PermissionDocument{
 			{Source: "gadget.yaml", Group: gadget.Group, Kind: gadget.Kind, Entries: said},
 			{Source: "written.yaml", Group: gadget.Group, Kind: gadget.Kind, Entries: written},
 		},

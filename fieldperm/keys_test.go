@@ -4,9 +4,10 @@ import (
 	"testing"
 
 	"github.com/fieldperm/fieldperm/schema"
+	"github.com/fieldperm/fieldperm/schema/compile"
 )
 
-func keyEntries() []schema.Entry {
+func keyEntries() []compile.Entry {
 	return append(gadgetEntries(),
 		entry(`.metadata.labels["a/applied"]`, "applied"),
 		entry(`.metadata.labels["confine/"]`, "confinement"),

@@ -10,6 +10,7 @@ import (
 	runtimeschema "k8s.io/apimachinery/pkg/runtime/schema"
 
 	"github.com/fieldperm/fieldperm/schema"
+	"github.com/fieldperm/fieldperm/schema/compile"
 	"github.com/fieldperm/fieldperm/schema/load"
 	"github.com/fieldperm/fieldperm/test/schematest"
 	"github.com/fieldperm/fieldperm/verbs"
@@ -44,7 +45,7 @@ func safesOf(t *testing.T, annotations, v1, v2 string) func(version string) *sch
 		t.Fatal(err)
 	}
 	docs.Permissions = append(catalogue, docs.Permissions...)
-	s, errs := schema.Compile(docs)
+	s, errs := compile.Compile(docs)
 	if len(errs) > 0 {
 		t.Fatal(errs)
 	}
@@ -174,7 +175,7 @@ func TestD8_BarriersForOwnersOnly(t *testing.T) {
 // it.
 func TestD8_C2_AConditionDoesNotExemptTheNewOwnerOfAChangedField(t *testing.T) {
 	entries := append(gadgetEntries(), entry(".spec.replicas", "scale", excludedWhen("oldSelf != null && self == null")))
-	entries = slices.DeleteFunc(entries, func(e schema.Entry) bool { return e.Path == ".spec.replicas" && e.ExcludedWhen == "" })
+	entries = slices.DeleteFunc(entries, func(e compile.Entry) bool { return e.Path == ".spec.replicas" && e.ExcludedWhen == "" })
 	k, none := compileEntries(t, entries)
 	const fReplicas = `{"f:spec":{"f:replicas":{}}}`
 	replicas2, replicas3 := `|,"spec":{"replicas":2}`, `|,"spec":{"replicas":3}`
@@ -186,7 +187,7 @@ func TestD8_C2_AConditionDoesNotExemptTheNewOwnerOfAChangedField(t *testing.T) {
 
 // D8: guarded parts of an atomic value disappear with it, also the new parts.
 func TestD8_C2_AConditionDoesNotExemptNewFieldsOfAnAppliedValue(t *testing.T) {
-	entries := slices.DeleteFunc(gadgetEntries(), func(e schema.Entry) bool { return e.Path == ".spec.rules[*].admin" })
+	entries := slices.DeleteFunc(gadgetEntries(), func(e compile.Entry) bool { return e.Path == ".spec.rules[*].admin" })
 	k, none := compileEntries(t, append(entries, entry(".spec.rules[*].admin", "admin", excludedWhen("oldSelf != null && self == null"))))
 	spec := func(rules string) string { return `|,"spec":{"replicas":2` + rules + `}` }
 	argo := owner("argo", "Apply", `{"f:spec":{"f:rules":{}}}`)

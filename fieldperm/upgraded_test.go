@@ -7,6 +7,7 @@ import (
 	"testing"
 
 	"github.com/fieldperm/fieldperm/schema"
+	"github.com/fieldperm/fieldperm/schema/compile"
 )
 
 // D8: kubectl turns the managers that own the annotation of client-side apply into appliers, by their names.
@@ -127,7 +128,7 @@ func TestD8_AnApplierOwnsNoPartOfAnItemAlone(t *testing.T) {
 
 // D8: a client-side applier is an applier: a condition on the change does not exempt it, whatever manifest it writes.
 func TestD8_C2_AConditionDoesNotExemptClientSideAppliers(t *testing.T) {
-	entries := slices.DeleteFunc(gadgetEntries(), func(e schema.Entry) bool { return e.Path == ".spec.replicas" })
+	entries := slices.DeleteFunc(gadgetEntries(), func(e compile.Entry) bool { return e.Path == ".spec.replicas" })
 	k, none := compileEntries(t, append(entries, entry(".spec.replicas", "scale", excludedWhen("oldSelf != null && self == null"))))
 	of := func(applied string, replicas int, owners ...string) string {
 		return owned(fmt.Sprintf(`,"annotations":{"kubectl.kubernetes.io/last-applied-configuration":%q}|,"spec":{"replicas":%d}`, applied, replicas), owners...)

@@ -6,12 +6,12 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/fieldperm/fieldperm/schema"
+	"github.com/fieldperm/fieldperm/schema/compile"
 	"github.com/fieldperm/fieldperm/schema/endpoint"
 )
 
-func written(writes ...endpoint.Write) func(*schema.Entry) {
-	return func(e *schema.Entry) { e.Writes = writes }
+func written(writes ...endpoint.Write) func(*compile.Entry) {
+	return func(e *compile.Entry) { e.Writes = writes }
 }
 
 func values(texts ...string) []json.RawMessage {
@@ -22,7 +22,7 @@ func values(texts ...string) []json.RawMessage {
 	return out
 }
 
-func writtenEntries() []schema.Entry {
+func writtenEntries() []compile.Entry {
 	return append(gadgetEntries(),
 		entry(`.metadata.labels["generation"]`, "", written(
 			endpoint.Write{On: "CREATE", Becomes: json.RawMessage(`"1"`)},

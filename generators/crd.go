@@ -16,6 +16,7 @@ import (
 
 	"github.com/fieldperm/fieldperm/api/v1alpha1"
 	"github.com/fieldperm/fieldperm/schema"
+	"github.com/fieldperm/fieldperm/schema/compile"
 	"github.com/fieldperm/fieldperm/schema/fieldpath"
 	"github.com/fieldperm/fieldperm/schema/load"
 )
@@ -132,7 +133,7 @@ type definition struct {
 }
 
 // newDefinition merges both forms. raw is JSON that package load has decoded without an error.
-func newDefinition(source string, raw []byte, inline map[string][]schema.Entry) (*definition, error) {
+func newDefinition(source string, raw []byte, inline map[string][]compile.Entry) (*definition, error) {
 	d := &definition{source: source, permissions: map[string][]v1alpha1.FieldPermission{}, inline: map[[2]string]bool{}}
 	if err := json.Unmarshal(raw, &d.crd); err != nil {
 		return nil, d.fault("", "%v", err)
@@ -178,10 +179,10 @@ func normal(path string) string {
 
 // compile compiles the definition together with the catalogue entries for every kind. The documents keep their places in the author's
 // file, because in the file the annotation would take precedence over the schemas.
-func (d *definition) compile(docs schema.Documents) []error {
+func (d *definition) compile(docs compile.Documents) []error {
 	for i := range docs.Permissions {
 		p := &docs.Permissions[i]
-		p.Entries = slices.DeleteFunc(p.Entries, func(e schema.Entry) bool {
+		p.Entries = slices.DeleteFunc(p.Entries, func(e compile.Entry) bool {
 			return strings.HasPrefix(e.Pointer, annotationPointer+"/") && slices.ContainsFunc(p.Versions, func(version string) bool {
 				return d.inline[[2]string{version, normal(e.Path)}]
 			})
@@ -191,13 +192,13 @@ func (d *definition) compile(docs schema.Documents) []error {
 	if err != nil {
 		return []error{err}
 	}
-	_, errs := schema.Compile(schema.Documents{Permissions: catalogue}.Append(docs))
+	_, errs := compile.Compile(compile.Documents{Permissions: catalogue}.Append(docs))
 	return errs
 }
 
 // sameVerbs checks that a field has the same verb in all served versions that have the field. A user of one version must need the same
 // verb as a user of another. A field that only some versions have may have its own verb.
-func (d *definition) sameVerbs(docs schema.Documents) []error {
+func (d *definition) sameVerbs(docs compile.Documents) []error {
 	first := map[string]string{} // path to the first served version that guards it
 	verbs := map[string]string{}
 	var order []string
@@ -252,19 +253,19 @@ func (d *definition) mayRename() bool {
 }
 
 // lacks reports for each path whether the schema of a version does not declare it. The compiler reports an invalid path.
-func (d *definition) lacks(docs schema.Documents, version string, paths []string) map[int]bool {
+func (d *definition) lacks(docs compile.Documents, version string, paths []string) map[int]bool {
 	if len(paths) == 0 {
 		return nil
 	}
 	kind := runtimeschema.GroupVersionKind{Group: d.crd.Spec.Group, Version: version, Kind: d.crd.Spec.Names.Kind}
-	probe := schema.PermissionDocument{Source: "probe", Rank: schema.RankAdministrator, Group: kind.Group, Kind: kind.Kind, Versions: []string{version}}
+	probe := compile.PermissionDocument{Source: "probe", Rank: compile.RankAdministrator, Group: kind.Group, Kind: kind.Kind, Versions: []string{version}}
 	pointers := map[string]int{}
 	for i, path := range paths {
 		pointer := fmt.Sprintf("/%d", i)
 		pointers[pointer] = i
-		probe.Entries = append(probe.Entries, schema.Entry{FieldPermission: v1alpha1.FieldPermission{Path: path, Verb: "probe"}, Pointer: pointer})
+		probe.Entries = append(probe.Entries, compile.Entry{FieldPermission: v1alpha1.FieldPermission{Path: path, Verb: "probe"}, Pointer: pointer})
 	}
-	_, errs := schema.Compile(schema.Documents{Topologies: docs.Topologies, Permissions: []schema.PermissionDocument{probe}})
+	_, errs := compile.Compile(compile.Documents{Topologies: docs.Topologies, Permissions: []compile.PermissionDocument{probe}})
 	out := map[int]bool{}
 	for _, err := range errs {
 		var fault *schema.Error

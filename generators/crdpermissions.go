@@ -10,7 +10,7 @@ import (
 	"sigs.k8s.io/yaml"
 
 	"github.com/fieldperm/fieldperm/api/v1alpha1"
-	"github.com/fieldperm/fieldperm/schema"
+	"github.com/fieldperm/fieldperm/schema/compile"
 	"github.com/fieldperm/fieldperm/schema/load"
 )
 
@@ -101,6 +101,6 @@ func (d *definition) compileParts(c Converted) []error {
 	if errs = append(errs, faults...); len(errs) > 0 {
 		return errs
 	}
-	_, errs = schema.Compile(schema.Documents{Permissions: catalogue}.Append(docs).Append(more))
+	_, errs = compile.Compile(compile.Documents{Permissions: catalogue}.Append(docs).Append(more))
 	return errs
 }

@@ -9,6 +9,7 @@ import (
 	"k8s.io/apimachinery/pkg/api/validation"
 
 	"github.com/fieldperm/fieldperm/schema"
+	"github.com/fieldperm/fieldperm/schema/compile"
 	"github.com/fieldperm/fieldperm/schema/fieldpath"
 	"github.com/fieldperm/fieldperm/schema/load"
 	"github.com/fieldperm/fieldperm/test/schematest"
@@ -45,7 +46,7 @@ func TestC2_PermissionsOfASplitDefinitionLiftNoBarrierOfAnAdministrator(t *testi
 		documents, errs = documents.Append(more), append(errs, faults...)
 	}
 	documents.Permissions = append(schematest.Documents(t).Permissions, documents.Permissions...)
-	compiled, faults := schema.Compile(documents)
+	compiled, faults := compile.Compile(documents)
 	if errs = append(errs, faults...); len(errs) > 0 {
 		t.Fatal(errs)
 	}

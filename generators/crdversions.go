@@ -11,6 +11,7 @@ import (
 
 	"github.com/fieldperm/fieldperm/api/v1alpha1"
 	"github.com/fieldperm/fieldperm/schema"
+	"github.com/fieldperm/fieldperm/schema/compile"
 	"github.com/fieldperm/fieldperm/schema/load"
 )
 
@@ -20,7 +21,7 @@ const losslessPointer = "/metadata/annotations/fieldperm.dev~1lossless-conversio
 // another name in another version is on a field there too, as a barrier if it is one. Then a user has the same grants through both versions. It does
 // not matter whether the definition names a conversion webhook yet, because a later step of a build may add it. raw is JSON, and docs are its
 // documents after compile.
-func (d *definition) sharedVerbs(raw []byte, docs schema.Documents) []error {
+func (d *definition) sharedVerbs(raw []byte, docs compile.Documents) []error {
 	switch value, ok := d.crd.Annotations[v1alpha1.LosslessConversionAnnotation]; {
 	case !ok:
 		return nil
@@ -50,7 +51,7 @@ func (d *definition) sharedVerbs(raw []byte, docs schema.Documents) []error {
 
 // pointerOf returns the place of the entry for a path in the author's file. Of several entries the last one counts: what the author says
 // comes after what follows from the subresource scale.
-func (d *definition) pointerOf(docs schema.Documents, version, path string) string {
+func (d *definition) pointerOf(docs compile.Documents, version, path string) string {
 	pointer := ""
 	for i := range docs.Permissions {
 		p := &docs.Permissions[i]
@@ -71,7 +72,7 @@ func (d *definition) kind(version string) runtimeschema.GroupVersionKind {
 }
 
 // converted compiles the definition as if a webhook converted its versions.
-func (d *definition) converted(raw []byte, docs schema.Documents) (*schema.Schema, []error) {
+func (d *definition) converted(raw []byte, docs compile.Documents) (*schema.Schema, []error) {
 	var tree map[string]any
 	if err := json.Unmarshal(raw, &tree); err != nil {
 		return nil, []error{d.fault("", "%v", err)}
@@ -91,17 +92,17 @@ func (d *definition) converted(raw []byte, docs schema.Documents) (*schema.Schem
 	if err != nil {
 		return nil, []error{err}
 	}
-	return schema.Compile(schema.Documents{Permissions: catalogue}.Append(schema.Documents{Topologies: types.Topologies, Permissions: docs.Permissions}))
+	return compile.Compile(compile.Documents{Permissions: catalogue}.Append(compile.Documents{Topologies: types.Topologies, Permissions: docs.Permissions}))
 }
 
 // lossyVersions returns the lossy versions that have permissions of their own: these count only beside granular:*, and the author may not
 // expect that. docs are the documents of the definition after compile. Where a conversion is declared lossless and the definition has no
 // webhook yet, a later step of the build adds it.
-func (d *definition) lossyVersions(docs schema.Documents) []error {
+func (d *definition) lossyVersions(docs compile.Documents) []error {
 	if c := d.crd.Spec.Conversion; d.crd.Annotations[v1alpha1.LosslessConversionAnnotation] == "true" && (c == nil || c.Strategy != apiextensionsv1.WebhookConverter) {
 		return nil
 	}
-	s, errs := schema.Compile(docs)
+	s, errs := compile.Compile(docs)
 	for i, v := range d.crd.Spec.Versions {
 		k, err := s.Kind(d.kind(v.Name))
 		if err != nil || !k.Lossy() || len(d.permissions[v.Name]) == 0 {

@@ -8,6 +8,7 @@ import (
 	"strings"
 
 	"github.com/fieldperm/fieldperm/schema"
+	"github.com/fieldperm/fieldperm/schema/compile"
 )
 
 // These lines mark the places of the tables in a page.
@@ -20,7 +21,7 @@ const (
 
 // Powers returns the page with two tables between the lines that mark their places: the verbs that have each power, and the keys of
 // labels and annotations that have verbs of their own. The reference (Refdocs) has the same data at each field.
-func Powers(page []byte, s *schema.Schema, documents schema.Documents) ([]byte, error) {
+func Powers(page []byte, s *schema.Schema, documents compile.Documents) ([]byte, error) {
 	r := newReference(s, documents.Permissions, nil)
 	for _, table := range []struct {
 		begin, end string

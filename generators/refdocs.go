@@ -10,6 +10,7 @@ import (
 
 	"github.com/fieldperm/fieldperm/internal/printable"
 	"github.com/fieldperm/fieldperm/schema"
+	"github.com/fieldperm/fieldperm/schema/compile"
 )
 
 // These are the names of the files that Refdocs returns.
@@ -31,7 +32,7 @@ type RefdocsOptions struct {
 // Refdocs returns the reference of verbs (verbs.md) and of kinds (kinds.md) as Markdown. documents are the documents that the schema was
 // compiled from. They give the paths; the schema gives the guards at these paths. The verbs of OpenAPI documents need a traced compile. Equal
 // schemas give equal bytes.
-func Refdocs(s *schema.Schema, documents schema.Documents, o RefdocsOptions) []File {
+func Refdocs(s *schema.Schema, documents compile.Documents, o RefdocsOptions) []File {
 	r := newReference(s, documents.Permissions, o.Groups)
 	links := strings.NewReplacer()
 	if o.Docs != "" {

@@ -10,13 +10,14 @@ import (
 	"testing"
 
 	"github.com/fieldperm/fieldperm/schema"
+	"github.com/fieldperm/fieldperm/schema/compile"
 	"github.com/fieldperm/fieldperm/schema/fieldpath"
 	"github.com/fieldperm/fieldperm/schema/load"
 	"github.com/fieldperm/fieldperm/test/schematest"
 )
 
 // refdocs compiles documents and writes their reference.
-func refdocs(t *testing.T, documents schema.Documents) []File {
+func refdocs(t *testing.T, documents compile.Documents) []File {
 	t.Helper()
 	return Refdocs(schematest.Compile(t, documents), documents, RefdocsOptions{})
 }
@@ -26,13 +27,13 @@ func TestRefdocs_Golden(t *testing.T) {
 	if len(errs) > 0 {
 		t.Fatal(errs)
 	}
-	every := slices.DeleteFunc(schematest.Documents(t).Permissions, func(d schema.PermissionDocument) bool { return d.Kind != "*" })
+	every := slices.DeleteFunc(schematest.Documents(t).Permissions, func(d compile.PermissionDocument) bool { return d.Kind != "*" })
 	documents.Permissions = append(every, documents.Permissions...)
 	golden(t, filepath.Join("testdata", "refdocs", "out"), refdocs(t, documents))
 }
 
 func TestRefdocs_WithoutKinds(t *testing.T) {
-	for _, file := range Refdocs(&schema.Schema{}, schema.Documents{}, RefdocsOptions{}) {
+	for _, file := range Refdocs(&schema.Schema{}, compile.Documents{}, RefdocsOptions{}) {
 		if !bytes.HasPrefix(file.Data, []byte(refdocsMark)) || bytes.Contains(file.Data, []byte("## ")) {
 			t.Errorf("%s:\n%s", file.Name, file.Data)
 		}
@@ -123,7 +124,7 @@ func TestRefdocs_HasTheKeysOfOpenAPI(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	documents := schema.Documents{Topologies: []schema.Topology{topology}, Permissions: schematest.Documents(t).Permissions, Traced: true}
+	documents := compile.Documents{Topologies: []compile.Topology{topology}, Permissions: schematest.Documents(t).Permissions, Traced: true}
 	compiled := schematest.Compile(t, documents)
 	files := Refdocs(compiled, documents, RefdocsOptions{})
 	keys := 0

@@ -10,6 +10,7 @@ import (
 
 	"github.com/fieldperm/fieldperm/api/v1alpha1"
 	"github.com/fieldperm/fieldperm/schema"
+	"github.com/fieldperm/fieldperm/schema/compile"
 	"github.com/fieldperm/fieldperm/schema/fieldpath"
 	"github.com/fieldperm/fieldperm/verbs"
 )
@@ -56,7 +57,7 @@ type refPlace struct {
 }
 
 // newReference makes the reference of the kinds of some groups, nil for all.
-func newReference(s *schema.Schema, documents []schema.PermissionDocument, groups []string) *reference {
+func newReference(s *schema.Schema, documents []compile.PermissionDocument, groups []string) *reference {
 	r := &reference{}
 	kinds := map[runtimeschema.GroupKind]*refKind{}
 	compiled := slices.DeleteFunc(s.Kinds(), func(k *schema.Kind) bool { return groups != nil && !slices.Contains(groups, k.Group) })
@@ -95,7 +96,7 @@ func (k *refKind) title() string {
 }
 
 // add adds one version.
-func (k *refKind) add(compiled *schema.Kind, documents []schema.PermissionDocument) {
+func (k *refKind) add(compiled *schema.Kind, documents []compile.PermissionDocument) {
 	k.versions = append(k.versions, compiled.Version)
 	for _, e := range effective(compiled.GroupVersionKind, documents) {
 		if !guards(compiled.Root, e) {
@@ -156,10 +157,10 @@ func (k *refKind) place(row refRow) {
 }
 
 // effective returns the entry that counts for each path of a kind: the last one of the highest rank, as in a compile.
-func effective(gvk runtimeschema.GroupVersionKind, documents []schema.PermissionDocument) []schema.Entry {
+func effective(gvk runtimeschema.GroupVersionKind, documents []compile.PermissionDocument) []compile.Entry {
 	type ranked struct {
-		schema.Entry
-		rank schema.Rank
+		compile.Entry
+		rank compile.Rank
 	}
 	byPath := map[string]ranked{}
 	for i := range documents {
@@ -178,17 +179,17 @@ func effective(gvk runtimeschema.GroupVersionKind, documents []schema.Permission
 			}
 		}
 	}
-	var out []schema.Entry
+	var out []compile.Entry
 	for _, e := range byPath {
 		out = append(out, e.Entry)
 	}
-	slices.SortFunc(out, func(a, b schema.Entry) int { return cmp.Compare(a.Path, b.Path) })
+	slices.SortFunc(out, func(a, b compile.Entry) int { return cmp.Compare(a.Path, b.Path) })
 	return out
 }
 
 // guards reports whether the compiled kind has the entry's verb at the entry's path. An optional entry is left out if the kind has no
 // such field.
-func guards(root *schema.Node, e schema.Entry) bool {
+func guards(root *schema.Node, e compile.Entry) bool {
 	verb, err := verbs.New(e.Verb)
 	if err != nil {
 		return false
@@ -212,7 +213,7 @@ func guards(root *schema.Node, e schema.Entry) bool {
 }
 
 // everyKind returns the entries of the documents for every kind, nil if there are none.
-func everyKind(documents []schema.PermissionDocument) *refKind {
+func everyKind(documents []compile.PermissionDocument) *refKind {
 	k := &refKind{every: true}
 	for i := range documents {
 		if documents[i].Kind != "*" {
@@ -230,7 +231,7 @@ func everyKind(documents []schema.PermissionDocument) *refKind {
 	return k
 }
 
-func newRow(e schema.Entry) refRow {
+func newRow(e compile.Entry) refRow {
 	row := refRow{path: e.Path, verb: verbs.Prefix + e.Verb, why: e.Why, own: inOrder(e.Powers)}
 	switch {
 	case e.ParameterizedBy == "":

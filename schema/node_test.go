@@ -4,14 +4,14 @@ import "testing"
 
 // TestLookup_IsChildAndIsFieldWithoutAllocation compares Lookup with Child and IsField for every way in which a key can be known.
 func TestLookup_IsChildAndIsFieldWithoutAllocation(t *testing.T) {
-	leaf := func() *Node { return &Node{scalar: true} }
-	both := &Map{fields: map[string]*Node{"name": leaf()}, keys: map[string]*Node{"a.b/c": leaf(), "name": leaf()}, value: leaf()}
+	leaf := func() *Node { return NewNode(NodeParts{Scalar: true}) }
+	both := NewMap(MapParts{Fields: map[string]*Node{"name": leaf()}, Keys: map[string]*Node{"a.b/c": leaf(), "name": leaf()}, Value: leaf()})
 	for name, m := range map[string]*Map{
 		"fields, keys and values": both,
-		"a struct":                {fields: both.fields},
-		"a map":                   {value: leaf()},
-		"neither":                 {},
-		"unknown":                 unknown.mapping,
+		"a struct":                NewMap(MapParts{Fields: both.Parts().Fields}),
+		"a map":                   NewMap(MapParts{Value: leaf()}),
+		"neither":                 NewMap(MapParts{}),
+		"unknown":                 unknown.Map(),
 	} {
 		for _, key := range []string{"name", "a.b/c", "other", ""} {
 			child, field := m.Lookup([]byte(key))
@@ -27,4 +27,14 @@ func TestLookup_IsChildAndIsFieldWithoutAllocation(t *testing.T) {
 	if child, field := (*Map)(nil).Lookup([]byte("name")); child != unknown || field {
 		t.Errorf("no map: %p, %v; want the node of unknown fields, %p", child, field, unknown)
 	}
+}
+
+func TestNode_IsMadeOnce(t *testing.T) {
+	n := NewNode(NodeParts{})
+	defer func() {
+		if recover() == nil {
+			t.Error("a node was changed")
+		}
+	}()
+	n.Make(NodeParts{Scalar: true})
 }

@@ -30,14 +30,6 @@ type Origin struct {
 	Source string
 }
 
-// origin returns the origin of the entries of a document.
-func (d *PermissionDocument) origin() Origin {
-	if d.Rank <= RankCatalogue {
-		return Origin{Form: FormCatalogue}
-	}
-	return Origin{d.Form, d.Source}
-}
-
 // Trace is what only a traced compile keeps of a kind; see Documents.Traced.
 type Trace struct {
 	// Resource is the resource of the kind's objects. For a kind that is only the body of a subresource it is the usual plural.
@@ -51,31 +43,4 @@ type Trace struct {
 }
 
 // Trace returns what a traced compile keeps of the kind, nil if the compile was not traced. Callers must not change it.
-func (k *Kind) Trace() *Trace { return k.trace }
-
-func (c *compiler) traceOf(gvk runtimeschema.GroupVersionKind) *Trace {
-	if !c.docs.Traced {
-		return nil
-	}
-	t := c.owner[gvk]
-	return &Trace{Resource: t.resource(gvk), Names: t.OtherNames[gvk], Served: c.isServed(gvk), Type: Type{shapeOf(gvk, c.owner)}}
-}
-
-// Origins returns where the permission comes from: first the source of the verb, then the sources that make it a barrier in another
-// version, if they are others. It is nil for the verb of the root, and if the compile was not traced. Callers must not change the slice.
-func (p *Permission) Origins() []Origin { return p.origins }
-
-// Excluded reports whether the permission is a barrier for all values.
-func (p *Permission) Excluded() bool { return p.excluded }
-
-// ExcludedWhen returns the conditions on values, in CEL, under which the permission is a barrier: each alone is enough.
-func (p *Permission) ExcludedWhen() []string {
-	var out []string
-	for i := range p.excludedWhen {
-		out = append(out, p.excludedWhen[i].text)
-	}
-	return out
-}
-
-// Expression returns the CEL expression that makes the parameter from the value of ParameterName, "" for none.
-func (p *Permission) Expression() string { return p.expressionText }
+func (k *Kind) Trace() *Trace { return k.parts.Trace }

@@ -2,84 +2,76 @@ package schema
 
 import (
 	"context"
-	"slices"
 	"strings"
 
-	"github.com/google/cel-go/cel"
+	celgo "github.com/google/cel-go/cel"
 
-	"github.com/fieldperm/fieldperm/api/v1alpha1"
+	"github.com/fieldperm/fieldperm/internal/cel"
+	"github.com/fieldperm/fieldperm/schema/internal/dialect"
 	"github.com/fieldperm/fieldperm/verbs"
 )
 
-// Permission is the compiled guard of one node or of several. Documents with equal content share one Permission.
-type Permission struct {
-	verb       verbs.Verb
-	parameter  string
-	treatment  string
-	expression cel.Program
-	// expressionText is the source of expression.
-	expressionText string
-	excluded       bool
-	// excludedWhen are conditions on a scalar; if any is true, the permission is a barrier.
-	excludedWhen []barrierCondition
-	zero         zero
-	// unseen means that the old value is not known: the request changes a stored object that it does not show.
-	unseen bool
-	// bared means that the verb takes a parameter, which is not known here.
-	bared bool
-	mode  mode
-	// covering is the permission in the mode in which it covers, nil for itself.
-	covering *Permission
-	powers   []Power
-	// origins: see Origins. effect is the content of the permission without them.
-	origins []Origin
-	effect  string
+// Permission is the compiled guard of one node or of several. Documents with equal content share one Permission. It is immutable.
+type Permission struct{ parts PermissionParts }
+
+// PermissionParts are what a permission is made of. The methods of Permission explain them.
+type PermissionParts struct {
+	Verb      verbs.Verb
+	Parameter string
+	// TakesPrefix and Expression say how the parameter is made of its value. The zero Expression is none.
+	TakesPrefix bool
+	Expression  Expression
+	Excluded    bool
+	// ExcludedWhen are conditions on a scalar; if any is true, the permission is a barrier.
+	ExcludedWhen []Expression
+	Zero         Zero
+	// Unseen means that the old value is not known: the request changes a stored object that it does not show.
+	Unseen   bool
+	Bared    bool
+	BarsOnly bool
+	Powers   []Power
+	Origins  []Origin
 }
 
-// mode says what a permission does at its node.
-type mode int
-
-const (
-	covers mode = iota
-	// barsOnly: see BarsOnly. barsBeside: see BarsBeside.
-	barsOnly
-	barsBeside
-	modes
-)
-
-// barrierCondition is one condition on a scalar.
-type barrierCondition struct {
-	program cel.Program
-	text    string
+// Expression is a CEL expression with its source.
+type Expression struct {
+	Program celgo.Program
+	Text    string
 }
+
+// NewPermission makes a permission.
+func NewPermission(p PermissionParts) *Permission { return &Permission{p} }
+
+// Parts returns a copy of what the permission is made of. Callers must not change its slices.
+func (p *Permission) Parts() PermissionParts { return p.parts }
 
 // Base returns the verb without a parameter. It covers the node whatever the parameter is.
-func (p *Permission) Base() verbs.Verb { return p.verb }
+func (p *Permission) Base() verbs.Verb { return p.parts.Verb }
 
 // ParameterName returns the name of the parameter that the verb takes, "" for none.
-func (p *Permission) ParameterName() string { return p.parameter }
+func (p *Permission) ParameterName() string { return p.parts.Parameter }
 
 // TakesPrefix reports whether the parameter is the part of the value before its first slash.
 func (p *Permission) TakesPrefix() bool {
-	return p.expression == nil && p.treatment == v1alpha1.TreatmentSlashDelimitedPrefix
+	return p.parts.TakesPrefix
 }
 
 // Bared reports whether the verb takes a parameter that is not known at the node, such as the name of a container in a list without keys. A barrier at
 // the verb with any parameter holds there.
-func (p *Permission) Bared() bool { return p.bared }
+func (p *Permission) Bared() bool { return p.parts.Bared }
 
 // Describe returns the verb in the form of the reference pages, with a description of its parameter in place of a value:
 // granular:image(containerName), granular:label(prefix of labelKey).
 func (p *Permission) Describe() string {
 	switch {
-	case p.parameter == "":
-		return p.verb.String()
-	case p.expression != nil:
-		return p.verb.String() + "(expression over " + p.parameter + ")"
-	case p.treatment == v1alpha1.TreatmentSlashDelimitedPrefix:
-		return p.verb.String() + "(prefix of " + p.parameter + ")"
+	case p.parts.Parameter == "":
+		return p.parts.Verb.String()
+	case p.parts.Expression.Text != "":
+		return p.parts.Verb.String() + "(expression over " + p.parts.Parameter + ")"
+	case p.parts.TakesPrefix:
+		return p.parts.Verb.String() + "(prefix of " + p.parts.Parameter + ")"
 	}
-	return p.verb.String() + "(" + p.parameter + ")"
+	return p.parts.Verb.String() + "(" + p.parts.Parameter + ")"
 }
 
 // Parameterized returns the node's verb with its parameter. It takes the value from lookup, which knows the values that the path has
@@ -87,92 +79,62 @@ func (p *Permission) Describe() string {
 // permission takes no parameter; the value is missing, empty or too long; or the expression fails on it. Then Base and more general verbs
 // cover the node.
 func (p *Permission) Parameterized(lookup func(name string) (string, bool)) (verbs.Verb, bool) {
-	if p.parameter == "" {
+	if p.parts.Parameter == "" {
 		return verbs.Verb{}, false
 	}
-	value, ok := lookup(p.parameter)
+	value, ok := lookup(p.parts.Parameter)
 	if !ok {
 		return verbs.Verb{}, false
 	}
 	switch {
-	case p.expression != nil:
-		if value, ok = evalString(p.expression, value); !ok {
+	case p.parts.Expression.Text != "":
+		if value, ok = dialect.String(p.parts.Expression.Program, value); !ok {
 			return verbs.Verb{}, false
 		}
-	case p.treatment == v1alpha1.TreatmentSlashDelimitedPrefix:
+	case p.parts.TakesPrefix:
 		value, _, _ = strings.Cut(value, "/")
 	}
-	return p.verb.WithParameter(value)
+	return p.parts.Verb.WithParameter(value)
 }
 
 // MayBar reports whether the permission can be a barrier.
-func (p *Permission) MayBar() bool { return p.excluded || len(p.excludedWhen) > 0 }
+func (p *Permission) MayBar() bool { return p.parts.Excluded || len(p.parts.ExcludedWhen) > 0 }
 
 // Conditional reports whether the barrier depends on values.
-func (p *Permission) Conditional() bool { return !p.excluded && len(p.excludedWhen) > 0 }
+func (p *Permission) Conditional() bool { return !p.parts.Excluded && len(p.parts.ExcludedWhen) > 0 }
 
-// zero is the meaning of an absent value in a body from which API servers leave out a number that is 0.
-type zero int
+// Zero is the meaning of an absent value in a body from which API servers leave out a number that is 0.
+type Zero int
 
+// These are the meanings.
 const (
-	nothingIsZero zero = iota
-	// absentIsZero: the object always has the number.
-	absentIsZero
-	// absentMayBeZero: an absent old value means 0 or no value. An absent new value means 0.
-	absentMayBeZero
+	NothingIsZero Zero = iota
+	// AbsentIsZero: the object always has the number.
+	AbsentIsZero
+	// AbsentMayBeZero: an absent old value means 0 or no value. An absent new value means 0.
+	AbsentMayBeZero
 )
 
-// withZero returns the permissions for such a number.
-func withZero(permissions []*Permission, is zero) []*Permission {
-	return whereConditional(permissions, func(p *Permission) *Permission {
-		one := *p
-		one.zero = is
-		return &one
-	})
-}
-
-// whereConditional returns a copy of the permissions in which become replaces every conditional barrier.
-func whereConditional(permissions []*Permission, become func(*Permission) *Permission) []*Permission {
-	out := slices.Clone(permissions)
-	for i, p := range out {
-		if p.Conditional() {
-			out[i] = become(p)
-		}
-	}
-	return out
-}
-
-// inAnyMode returns the same permission for each mode of it.
-func (p *Permission) inAnyMode() *Permission {
-	if p.covering != nil {
-		return p.covering
-	}
-	return p
-}
-
-// BarsOnly reports whether the verb does not cover the node, so that only a barrier holds there: the permission is that of all keys of a map, or
-// of a prefix, at a key that has a verb of its own, or one that BarsBeside.
-func (p *Permission) BarsOnly() bool { return p.mode != covers }
-
-// BarsBeside reports whether the permission is a barrier of an entry with another verb than that of the node. No verb of the node passes it: a change
-// needs its verb besides, or one below.
-func (p *Permission) BarsBeside() bool { return p.mode == barsBeside }
+// BarsOnly reports whether the verb does not cover the node, so that only a barrier holds there. If MayBar is false the permission is that of all keys
+// of a map, or of a prefix, at a key that has a verb of its own, and sets may make it a barrier. If MayBar is true it is the barrier of an entry with
+// another verb than that of the node. No verb of the node passes it: a change needs its verb besides, or one below.
+func (p *Permission) BarsOnly() bool { return p.parts.BarsOnly }
 
 // Powers returns the effects that the verb permits beyond its field, in the order of AllPowers. Callers must not change the slice.
-func (p *Permission) Powers() []Power { return p.powers }
+func (p *Permission) Powers() []Power { return p.parts.Powers }
 
 // Bars reports whether the permission is a barrier for a change from oldSelf to self. Both are decoded JSON scalars of the node itself;
 // nil means absent or null. An error counts as a barrier. This includes the end of the context; a caller that must distinguish the two
 // checks the context.
 func (p *Permission) Bars(ctx context.Context, oldSelf, self any) bool {
-	if p.excluded {
+	if p.parts.Excluded {
 		return true
 	}
-	if p.zero != nothingIsZero && self == nil {
+	if p.parts.Zero != NothingIsZero && self == nil {
 		self = int64(0)
 	}
-	if p.zero != nothingIsZero && oldSelf == nil {
-		if p.zero == absentMayBeZero && p.barsWhen(ctx, nil, self) {
+	if p.parts.Zero != NothingIsZero && oldSelf == nil {
+		if p.parts.Zero == AbsentMayBeZero && p.barsWhen(ctx, nil, self) {
 			return true
 		}
 		oldSelf = int64(0)
@@ -181,15 +143,48 @@ func (p *Permission) Bars(ctx context.Context, oldSelf, self any) bool {
 }
 
 func (p *Permission) barsWhen(ctx context.Context, oldSelf, self any) bool {
-	values := map[string]any{valueVariable: self}
-	if !p.unseen { // Else a condition that comes to read it fails.
-		values[oldValueVariable] = oldSelf
+	values := map[string]any{dialect.ValueVariable: self}
+	if !p.parts.Unseen { // Else a condition that comes to read it fails.
+		values[dialect.OldValueVariable] = oldSelf
 	}
-	for i := range p.excludedWhen {
-		holds, err := evalBool(ctx, p.excludedWhen[i].program, values)
+	for i := range p.parts.ExcludedWhen {
+		holds, err := cel.Bool(ctx, p.parts.ExcludedWhen[i].Program, values, nil)
 		if err != nil || holds {
 			return true
 		}
 	}
 	return false
 }
+
+// MayBe reports whether the permission can have the verb v. If v has a parameter, the permission must be able to have that parameter.
+func (p *Permission) MayBe(v verbs.Verb) bool {
+	if p.parts.Verb != v.WithoutParameter() {
+		return false
+	}
+	value, parameterized := v.Parameter()
+	return !parameterized || p.parts.Parameter != "" && p.mayYield(value)
+}
+
+// mayYield reports whether a key or value can give this parameter.
+func (p *Permission) mayYield(value string) bool {
+	return !p.parts.TakesPrefix || !strings.Contains(value, "/")
+}
+
+// Origins returns where the permission comes from: first the source of the verb, then the sources that make it a barrier in another
+// version, if they are others. It is nil for the verb of the root, and if the compile was not traced. Callers must not change the slice.
+func (p *Permission) Origins() []Origin { return p.parts.Origins }
+
+// Excluded reports whether the permission is a barrier for all values.
+func (p *Permission) Excluded() bool { return p.parts.Excluded }
+
+// ExcludedWhen returns the conditions on values, in CEL, under which the permission is a barrier: each alone is enough.
+func (p *Permission) ExcludedWhen() []string {
+	var out []string
+	for i := range p.parts.ExcludedWhen {
+		out = append(out, p.parts.ExcludedWhen[i].Text)
+	}
+	return out
+}
+
+// Expression returns the CEL expression that makes the parameter from the value of ParameterName, "" for none.
+func (p *Permission) Expression() string { return p.parts.Expression.Text }

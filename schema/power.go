@@ -2,8 +2,6 @@ package schema
 
 import (
 	"slices"
-
-	"github.com/fieldperm/fieldperm/schema/fieldpath"
 )
 
 // Power is something that a verb lets its holder do beyond writing the field that it guards.
@@ -46,26 +44,8 @@ func (p Power) Sentence() string {
 	return ""
 }
 
-// powersBelow returns the powers of the fields below the node that a verb at the node covers, from the nodes directly below. Fields behind a
-// barrier do not count.
-func (n *Node) powersBelow() []Power {
-	var out []Power
-	children(n, func(_ fieldpath.Element, child *Node) {
-		for _, p := range child.permissions {
-			if p.excluded {
-				return
-			}
-			if p.mode == covers {
-				out = append(out, p.powers...)
-			}
-		}
-		out = append(out, child.powers...)
-	})
-	return out
-}
-
-// ordered returns the powers in the order of AllPowers, each once.
-func ordered(powers []Power) []Power {
+// OrderedPowers returns the powers in the order of AllPowers, each once.
+func OrderedPowers(powers []Power) []Power {
 	var out []Power
 	for _, p := range AllPowers() {
 		if slices.Contains(powers, p) {
@@ -76,4 +56,6 @@ func ordered(powers []Power) []Power {
 }
 
 // Worth returns the powers of a verb of the node: its own, and those of all fields below that it covers, in the order of AllPowers.
-func (n *Node) Worth(p *Permission) []Power { return ordered(slices.Concat(p.powers, n.powers)) }
+func (n *Node) Worth(p *Permission) []Power {
+	return OrderedPowers(slices.Concat(p.parts.Powers, n.parts.Powers))
+}

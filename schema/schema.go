@@ -3,113 +3,87 @@ package schema
 import (
 	"errors"
 	"fmt"
-	"maps"
+	"slices"
 
 	runtimeschema "k8s.io/apimachinery/pkg/runtime/schema"
-	"sigs.k8s.io/structured-merge-diff/v6/typed"
 
-	"github.com/fieldperm/fieldperm/schema/fieldpath"
-	"github.com/fieldperm/fieldperm/verbs"
+	"github.com/fieldperm/fieldperm/api/v1alpha1"
 )
 
 // ErrUnknownKind is the error of Kind for a kind that no source has. Nothing is known about such a kind, in particular not its barriers.
 var ErrUnknownKind = errors.New("kind is not known")
 
+// Error is a fault in a document. Source names the document, Pointer is the JSON pointer of the fault in it, and Message ends with the
+// cure.
+type Error struct {
+	Source  string
+	Pointer string
+	Message string
+	// Unmatched means that the document is about a kind or resource that does not exist yet, and that may be created later.
+	Unmatched bool
+}
+
+// Error renders "source:pointer: message".
+func (e *Error) Error() string {
+	return fmt.Sprintf("%s:%s: %s", e.Source, e.Pointer, e.Message)
+}
+
 // Schema is the compiled permission schema of every known kind. The zero Schema knows none.
-type Schema struct {
-	kinds     map[runtimeschema.GroupVersionKind]*Kind
-	failed    map[runtimeschema.GroupVersionKind]error
-	uncovered []uncoveredSet
-	// applicable are the sets by the endpoints for whose requests they may hold.
-	applicable applicable
-	// landscape is nil if there are no sets.
-	landscape *landscape
-	// bodies are the trees of request bodies that write a part of an object of another kind. failedBodies are those for which the tree of
+type Schema struct{ parts Parts }
+
+// Parts are what a schema is made of.
+type Parts struct {
+	Kinds  map[runtimeschema.GroupVersionKind]*Kind
+	Failed map[runtimeschema.GroupVersionKind]error
+	// Bodies are the trees of request bodies that write a part of an object of another kind. FailedBodies are those for which the tree of
 	// that object is not known.
-	bodies       map[through]*Kind
-	failedBodies map[through]error
-	// concealing are the Scales of resources whose kind has hidden fields.
-	concealing map[runtimeschema.GroupVersionResource]*Kind
-	// replicasUnknown: see HidesReplicas.
-	replicasUnknown map[runtimeschema.GroupResource]bool
-	// containing are the kinds that contain each fragment of the catalogue.
-	containing map[string][]runtimeschema.GroupKind
+	Bodies       map[Body]*Kind
+	FailedBodies map[Body]error
+	// Scales are the bodies of the subresource scale of resources whose kind has hidden fields.
+	Scales map[runtimeschema.GroupVersionResource]*Kind
+	// ReplicasUnknown: see HidesReplicas.
+	ReplicasUnknown map[runtimeschema.GroupResource]bool
+	// Containing are the kinds that contain each fragment of the catalogue.
+	Containing map[string][]runtimeschema.GroupKind
+	// Containers are the resources of these kinds, for the fragments that sets may name.
+	Containers map[string][]v1alpha1.ResourceRule
+	// Sets are the UncoveredPermissionSets, nil for none.
+	Sets Sets
 }
 
-// KindsOf returns the kinds that a document is about, sorted: its own, or those that contain its fragment.
-func (s *Schema) KindsOf(d *PermissionDocument) []runtimeschema.GroupKind {
-	if d.Fragment == "" {
-		return []runtimeschema.GroupKind{{Group: d.Group, Kind: d.Kind}}
-	}
-	return s.containing[d.Fragment]
+// Body is an endpoint with the kind of one of its bodies.
+type Body struct {
+	Group, Resource, Subresource string
+	Kind                         runtimeschema.GroupVersionKind
+	// Version is the version of the resource, for a Scale, because each version has its own path of replicas. It is "" for all versions
+	// together.
+	Version string
 }
 
-// Kind is the compiled tree of one kind.
-type Kind struct {
-	runtimeschema.GroupVersionKind
-	// Root is the node of the object itself; its only verb is granular:*.
-	Root   *Node
-	mayBar bool
-	// folds: see Folds.
-	folds bool
-	// shown: see ShownInFull.
-	shown bool
-	// reads: see Read. It is nil if a review shows objects as readers get them.
-	reads func(object map[string]any) bool
-	// hidden describes the fields that a write through this version may change without showing them; nil means none.
-	hidden *hidden
-	// versions are the versions that compiled, by apiVersion; nil if there is only one.
-	versions map[string]*Kind
-	// alike says which fields are the same in other versions, by apiVersion.
-	alike map[string]*likeness
-	// convertsByName: see ConvertsByName. renames: see Renames.
-	convertsByName, renames bool
-	// typed: see Type.
-	typed func() typed.ParseableType
-	// trace is nil if the compile was not traced.
-	trace *Trace
+// New makes a schema.
+func New(p Parts) *Schema { return &Schema{p} }
+
+// Containing returns the kinds that contain a fragment of the catalogue, sorted. Callers must not change the slice.
+func (s *Schema) Containing(fragment string) []runtimeschema.GroupKind {
+	return s.parts.Containing[fragment]
 }
 
-// In returns the kind in another version, nil if that version is not known.
-func (k *Kind) In(apiVersion string) *Kind {
-	if apiVersion == k.GroupVersion().String() {
-		return k
-	}
-	return k.versions[apiVersion]
+// SetResources returns the resources that a set is about: those that it names, or those that contain its fragment. None means every resource.
+func (s *Schema) SetResources(spec *v1alpha1.UncoveredPermissionSetSpec) []v1alpha1.ResourceRule {
+	return SetResources(spec, s.parts.Containers)
 }
 
-// MayBar reports whether the kind's schema has a barrier, conditional ones included.
-// UncoveredPermissionSets are not counted.
-func (k *Kind) MayBar() bool { return k.mayBar }
-
-// Folds reports whether a node of the kind folds: see Node.Folds.
-func (k *Kind) Folds() bool { return k.folds }
-
-// ShownInFull reports whether a review shows all contents of an object, because the API server receives and stores the kind as JSON. This is
-// true of custom resources. Objects of other kinds may be sent and stored as protobuf, which holds more than JSON can show: the unused
-// half of an IntOrString, and strings that are not UTF-8. They may also hold JSON text byte for byte (RawExtension).
-func (k *Kind) ShownInFull() bool { return k.shown }
-
-// ShownAsRead reports whether a review shows every object in the form in which readers get it, so that Read changes nothing.
-func (k *Kind) ShownAsRead() bool { return k.reads == nil }
-
-// Read brings a new object into the form in which readers get it. The object is decoded JSON with int64 and float64 for numbers. Read
-// returns false if readers get it without some of its fields, or if it is no object. A condition on it then says nothing of the object that
-// readers get.
-func (k *Kind) Read(object any) bool {
-	if k.reads == nil {
-		return true
-	}
-	fields, ok := object.(map[string]any)
-	return ok && k.reads(fields)
+// SetResources is that of a Schema. containers are the resources that contain each fragment.
+func SetResources(spec *v1alpha1.UncoveredPermissionSetSpec, containers map[string][]v1alpha1.ResourceRule) []v1alpha1.ResourceRule {
+	return append(slices.Clip(spec.Resources), containers[spec.Fragment]...)
 }
 
 // Kind returns the tree of a kind. The error is ErrUnknownKind, or the reason why the kind did not compile.
 func (s *Schema) Kind(gvk runtimeschema.GroupVersionKind) (*Kind, error) {
-	if k, ok := s.kinds[gvk]; ok {
+	if k, ok := s.parts.Kinds[gvk]; ok {
 		return k, nil
 	}
-	if err, ok := s.failed[gvk]; ok {
+	if err, ok := s.parts.Failed[gvk]; ok {
 		return nil, fmt.Errorf("permission schema of %s: %w", gvk, err)
 	}
 	return nil, fmt.Errorf("permission schema of %s: %w: give a CustomResourceDefinition or an OpenAPI document that has it", gvk, ErrUnknownKind)
@@ -117,8 +91,8 @@ func (s *Schema) Kind(gvk runtimeschema.GroupVersionKind) (*Kind, error) {
 
 // Kinds returns every kind that compiled, in random order.
 func (s *Schema) Kinds() []*Kind {
-	out := make([]*Kind, 0, len(s.kinds))
-	for _, k := range s.kinds {
+	out := make([]*Kind, 0, len(s.parts.Kinds))
+	for _, k := range s.parts.Kinds {
 		out = append(out, k)
 	}
 	return out
@@ -126,111 +100,51 @@ func (s *Schema) Kinds() []*Kind {
 
 // Failed returns the kinds that did not compile, each with the reason.
 func (s *Schema) Failed() map[runtimeschema.GroupVersionKind]error {
-	out := make(map[runtimeschema.GroupVersionKind]error, len(s.failed))
-	for gvk, err := range s.failed {
+	out := make(map[runtimeschema.GroupVersionKind]error, len(s.parts.Failed))
+	for gvk, err := range s.parts.Failed {
 		out[gvk] = err
 	}
 	return out
 }
 
-// VerbSet is a set of verbs that are barriers, each with its extent; nil is empty.
-type VerbSet map[verbs.Verb]Extent
+// ScaleSubresource writes the replicas of its parent.
+const ScaleSubresource = "scale"
 
-// Extent says for which changes a barrier holds. The zero value means all changes.
-type Extent struct {
-	// OwnersOnly means that the barrier holds only for changes of owners.
-	OwnersOnly bool
-	// StatusOnly means that the barrier holds only for changes of owners in the status.
-	StatusOnly bool
-	// StatusValues means that the barrier holds for changes of values in the status too, in spite of OwnersOnly and StatusOnly.
-	StatusValues bool
-}
+// scaleKind is the kind of the body of that subresource.
+var scaleKind = runtimeschema.GroupVersionKind{Group: "autoscaling", Version: "v1", Kind: "Scale"}
 
-// Add adds a barrier. If the verb is already in the set, the barrier holds for the changes of both extents.
-func (s VerbSet) Add(v verbs.Verb, e Extent) {
-	was, known := s[v]
-	if !known {
-		s[v] = e
-		return
+// ScaleKind returns the kind of the body of the subresource scale.
+func ScaleKind() runtimeschema.GroupVersionKind { return scaleKind }
+
+// KindFor returns the tree for a body of a kind that is written through a resource. It returns the result of Kind, unless the body is of
+// another kind than the object that it writes. Then the fields of the body have the verbs of the object's fields that they become, and
+// the object's barriers hold, including those of UncoveredPermissionSets. The errors are those of Kind for the body and the object.
+func (s *Schema) KindFor(gvk runtimeschema.GroupVersionKind, ref ResourceRef) (*Kind, error) {
+	at := Body{ref.Group, ref.Resource, ref.Subresource, gvk, ""}
+	if err := s.parts.FailedBodies[at]; err != nil {
+		return nil, err
 	}
-	out := was
-	if was.StatusOnly || was.OwnersOnly && !e.StatusOnly {
-		out = e
-	}
-	out.StatusValues = out.limited() && (was.StatusValues || e.StatusValues)
-	s[v] = out
-}
-
-// Plus returns the barriers of both sets. A verb of both holds for the changes of both extents. Neither set changes.
-func (s VerbSet) Plus(others VerbSet) VerbSet {
-	switch {
-	case len(others) == 0:
-		return s
-	case len(s) == 0:
-		return others
-	}
-	out := maps.Clone(s)
-	for v, e := range others {
-		out.Add(v, e)
-	}
-	return out
-}
-
-// limited reports whether the barrier does not hold for changes of values outside the status.
-func (e Extent) limited() bool { return e.OwnersOnly || e.StatusOnly }
-
-// ForValues returns the barriers that hold for changes of values outside the status.
-func (s VerbSet) ForValues() VerbSet { return s.without(Extent.limited) }
-
-// ForStatusValues returns the barriers that hold for changes of values in the status.
-func (s VerbSet) ForStatusValues() VerbSet {
-	return s.without(func(e Extent) bool { return e.limited() && !e.StatusValues })
-}
-
-// ForOwners returns the barriers that hold for changes of owners outside the status. For owners in the status all barriers hold.
-func (s VerbSet) ForOwners() VerbSet {
-	return s.without(func(e Extent) bool { return e.StatusOnly })
-}
-
-// With returns the barriers of both sets, each with its extent in s if it is in s.
-func (s VerbSet) With(others VerbSet) VerbSet {
-	out := VerbSet{}
-	maps.Copy(out, others)
-	maps.Copy(out, s)
-	return out
-}
-
-// without returns the set without the verbs for which left is true. If there are none, it returns s itself.
-func (s VerbSet) without(left func(Extent) bool) VerbSet {
-	out := s
-	for v, e := range s {
-		if left(e) {
-			if len(out) == len(s) {
-				out = maps.Clone(s)
-			}
-			delete(out, v)
+	if ref.Subresource == ScaleSubresource && gvk == scaleKind {
+		if concealing := s.parts.Scales[runtimeschema.GroupVersionResource{Group: ref.Group, Version: ref.Version, Resource: ref.Resource}]; concealing != nil {
+			return concealing, nil
 		}
 	}
-	return out
-}
-
-// Has reports whether v is in the set. The zero verb is never in a set.
-func (s VerbSet) Has(v verbs.Verb) bool {
-	_, ok := s[v]
-	return ok && !v.IsZero()
-}
-
-// HasWith reports whether a verb is in the set with any parameter.
-func (s VerbSet) HasWith(base verbs.Verb) bool {
-	for v := range s {
-		if v != base && v.WithoutParameter() == base {
-			return true
+	for _, at.Version = range []string{ref.Version, ""} {
+		if k := s.parts.Bodies[at]; k != nil {
+			return k, nil
 		}
 	}
-	return false
+	return s.Kind(gvk)
 }
 
-// Walk visits every node of the kind once, each with a pattern that leads to it.
-func (k *Kind) Walk(visit func(fieldpath.Pattern, *Node)) {
-	walk(k.Root, nil, map[*Node]bool{}, visit)
+// IsScale reports whether a body is a Scale, which shows the replicas of another object.
+func IsScale(body runtimeschema.GroupKind) bool { return body == scaleKind.GroupKind() }
+
+// IsScale reports whether objects of the kind are written through the scale subresource of others.
+func (k *Kind) IsScale() bool { return IsScale(k.GroupKind()) }
+
+// HidesReplicas reports whether it is not known which field the scale subresource of a resource writes. Then every write of a Scale must pass
+// every barrier of the object, because any field may be that one.
+func (s *Schema) HidesReplicas(resource runtimeschema.GroupResource) bool {
+	return s.parts.ReplicasUnknown[resource]
 }

@@ -49,11 +49,11 @@ func (t *typer) ref(n *Node) smd.TypeRef {
 // atom returns the forms of a node. keys are those by which the list that contains the node tells its items apart.
 func (t *typer) atom(n *Node, keys []Key) smd.Atom {
 	var out smd.Atom
-	if n.scalar {
+	if n.AllowsScalar() {
 		scalar := smd.Untyped
 		out.Scalar = &scalar
 	}
-	if l := n.list; l != nil {
+	if l := n.List(); l != nil {
 		out.List = &smd.List{ElementRelationship: smd.Atomic}
 		if !l.atomic {
 			out.List.ElementRelationship = smd.Associative
@@ -66,7 +66,7 @@ func (t *typer) atom(n *Node, keys []Key) smd.Atom {
 			out.List.ElementType = smd.TypeRef{Inlined: t.atom(l.item, l.keys)}
 		}
 	}
-	if m := n.mapping; m != nil {
+	if m := n.Map(); m != nil {
 		out.Map = t.mapping(m, keys)
 	}
 	return out
@@ -74,17 +74,17 @@ func (t *typer) atom(n *Node, keys []Key) smd.Atom {
 
 func (t *typer) mapping(m *Map, keys []Key) *smd.Map {
 	out := &smd.Map{ElementRelationship: smd.Separable}
-	if m.atomic {
+	if m.Atomic() {
 		out.ElementRelationship = smd.Atomic
 	}
-	for _, name := range slices.Sorted(maps.Keys(m.fields)) {
-		field := smd.StructField{Name: name, Type: t.ref(m.fields[name])}
+	for _, name := range slices.Sorted(maps.Keys(m.parts.Fields)) {
+		field := smd.StructField{Name: name, Type: t.ref(m.parts.Fields[name])}
 		if i := slices.IndexFunc(keys, func(k Key) bool { return k.Name == name }); i >= 0 && keys[i].Default != nil {
 			_ = json.Unmarshal(keys[i].Default, &field.Default) // The compile has read it. Without a default the item has no such key.
 		}
 		out.Fields = append(out.Fields, field)
 	}
-	value := m.value
+	value := m.parts.Value
 	if value == nil {
 		value = unknown
 	}

@@ -113,27 +113,22 @@ func counts(oldSelf, self any) bool {
 }
 
 // Written returns the cases in which the API server writes the node by itself, nil for none.
-func (n *Node) Written() *Written { return n.written }
+func (n *Node) Written() *Written { return n.parts.Written }
 
-// written compiles the recorded writes of a node. It returns nil if there are none or they are faulty.
-func (b *builder) written(g *guard) *Written {
-	if g == nil {
-		return nil
-	}
-	if known := b.writes[g.content]; known != nil {
-		return known
-	}
-	w := &Written{key: g.content}
-	for i := range g.entry.Writes {
-		c, err := newWrittenCase(&g.entry.Writes[i])
+// Key identifies the content.
+func (w *Written) Key() string { return w.key }
+
+// NewWritten makes it of recorded writes. key is a unique text for them.
+func NewWritten(writes []endpoint.Write, key string) (*Written, error) {
+	w := &Written{key: key}
+	for i := range writes {
+		c, err := newWrittenCase(&writes[i])
 		if err != nil {
-			b.errs = append(b.errs, g.fault("%s: %v", orRoot(b.at), err))
-			return nil
+			return nil, err
 		}
 		w.cases = append(w.cases, c)
 	}
-	b.writes[g.content] = w
-	return w
+	return w, nil
 }
 
 func newWrittenCase(w *endpoint.Write) (WrittenCase, error) {

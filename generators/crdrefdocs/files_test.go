@@ -8,6 +8,7 @@ import (
 	"testing"
 
 	"github.com/fieldperm/fieldperm/schema"
+	"github.com/fieldperm/fieldperm/schema/compile"
 	"github.com/fieldperm/fieldperm/schema/load"
 	"github.com/fieldperm/fieldperm/test/schematest"
 )
@@ -20,7 +21,7 @@ func compiled(t *testing.T) *schema.Schema {
 	if len(errs) > 0 {
 		t.Fatal(errs)
 	}
-	return schematest.Compile(t, schema.Documents{Permissions: schematest.Documents(t).Permissions, Traced: true}.Append(documents))
+	return schematest.Compile(t, compile.Documents{Permissions: schematest.Documents(t).Permissions, Traced: true}.Append(documents))
 }
 
 // TestFiles_Golden: each verb of the definition is in the configuration and the template, with its parameter and its barriers, and no verb of

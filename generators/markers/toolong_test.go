@@ -11,7 +11,7 @@ import (
 	"sigs.k8s.io/controller-tools/pkg/crd"
 	"sigs.k8s.io/controller-tools/pkg/loader"
 
-	"github.com/fieldperm/fieldperm/schema"
+	"github.com/fieldperm/fieldperm/schema/compile"
 	"github.com/fieldperm/fieldperm/schema/load"
 )
 
@@ -56,7 +56,7 @@ func TestCRDs_WhatExceedsTheAnnotationBecomesPermissionSchemas(t *testing.T) {
 	if want := fields + 2; entries != want {
 		t.Errorf("%d entries in %d PermissionSchemas, want %d", entries, len(docs.Permissions), want)
 	}
-	if _, errs := schema.Compile(definition.Append(docs)); len(errs) > 0 {
+	if _, errs := compile.Compile(definition.Append(docs)); len(errs) > 0 {
 		t.Error(errs)
 	}
 }

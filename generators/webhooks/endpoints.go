@@ -10,16 +10,17 @@ import (
 	"github.com/fieldperm/fieldperm/api/v1alpha1"
 	"github.com/fieldperm/fieldperm/schema"
 	"github.com/fieldperm/fieldperm/schema/endpoint"
+	"github.com/fieldperm/fieldperm/schema/sets"
 )
 
 // SetEndpoints returns the endpoints of known resources that write a field which an UncoveredPermissionSet guards, one by one and under
 // all names of a resource. It leaves out the floor.
-func SetEndpoints(s *schema.Schema, d *schema.UncoveredDocument, plurals map[runtimeschema.GroupKind]string) []endpoint.Endpoint {
+func SetEndpoints(s *schema.Schema, d *sets.Document, plurals map[runtimeschema.GroupKind]string) []endpoint.Endpoint {
 	resources := s.SetResources(&d.Set.Spec)
 	if len(resources) == 0 {
 		resources = []v1alpha1.ResourceRule{{APIGroups: []string{"*"}, Resources: []string{"*"}}}
 	}
-	p := probes{schema: s, barrier: schema.SetBarrier(d), seen: map[endpoint.Ref]bool{}}
+	p := probes{schema: s, barrier: d.Barrier(), seen: map[endpoint.Ref]bool{}}
 	p.addSet(resources, newWriters(s, d.Set.Spec.UncoveredPermissions, plurals))
 	return p.sorted()
 }

@@ -10,6 +10,7 @@ import (
 	"github.com/fieldperm/fieldperm/api/v1alpha1"
 	"github.com/fieldperm/fieldperm/schema"
 	"github.com/fieldperm/fieldperm/schema/endpoint"
+	"github.com/fieldperm/fieldperm/schema/sets"
 	"github.com/fieldperm/fieldperm/verbs"
 )
 
@@ -19,7 +20,7 @@ import (
 //
 // A kind does not name its resource. plurals holds the resource names of custom resources. For other kinds the name is guessed in
 // Kubernetes' way (meta.UnsafeGuessKindToResource), which is right for every built-in kind.
-func Uncovered(s *schema.Schema, sets []schema.UncoveredDocument, plurals map[runtimeschema.GroupKind]string) []v1alpha1.ResourceRule {
+func Uncovered(s *schema.Schema, sets []sets.Document, plurals map[runtimeschema.GroupKind]string) []v1alpha1.ResourceRule {
 	r := rules{}
 	for _, k := range s.Kinds() {
 		if k.MayBar() || k.MayBarElsewhere() {
@@ -35,7 +36,7 @@ func Uncovered(s *schema.Schema, sets []schema.UncoveredDocument, plurals map[ru
 }
 
 // Tried returns the rules for the UncoveredPermissionSets that do not refuse writes.
-func Tried(s *schema.Schema, sets []schema.UncoveredDocument, plurals map[runtimeschema.GroupKind]string) []v1alpha1.ResourceRule {
+func Tried(s *schema.Schema, sets []sets.Document, plurals map[runtimeschema.GroupKind]string) []v1alpha1.ResourceRule {
 	r := rules{}
 	for i := range sets {
 		if !sets[i].Set.Spec.Denies() {

@@ -11,11 +11,12 @@ import (
 	"github.com/fieldperm/fieldperm/api/v1alpha1"
 	"github.com/fieldperm/fieldperm/schema"
 	"github.com/fieldperm/fieldperm/schema/load"
+	"github.com/fieldperm/fieldperm/schema/sets"
 	"github.com/fieldperm/fieldperm/test/schematest"
 )
 
 // compile compiles the built-in kinds and documents.
-func compile(t *testing.T, documents ...string) (*schema.Schema, []schema.UncoveredDocument) {
+func compile(t *testing.T, documents ...string) (*schema.Schema, []sets.Document) {
 	t.Helper()
 	docs := schematest.Documents(t, documents...)
 	return schematest.Compile(t, docs), docs.Uncovered

@@ -8,7 +8,9 @@ import (
 	runtimeschema "k8s.io/apimachinery/pkg/runtime/schema"
 
 	"github.com/fieldperm/fieldperm/api/v1alpha1"
+	"github.com/fieldperm/fieldperm/internal/schemacheck"
 	"github.com/fieldperm/fieldperm/schema"
+	"github.com/fieldperm/fieldperm/schema/compile"
 	"github.com/fieldperm/fieldperm/schema/fieldpath"
 	"github.com/fieldperm/fieldperm/verbs"
 )
@@ -29,9 +31,9 @@ type Barrier struct {
 }
 
 // readBarriers collects the barriers of the documents that refuse writes.
-func (k *Known) readBarriers(documents *schema.Documents) {
+func (k *Known) readBarriers(documents *compile.Documents) {
 	borne := map[string]map[string][]Resource{}
-	for _, b := range k.compiled.Borne() {
+	for _, b := range schemacheck.NewSets(*documents, k.compiled).Barriers() {
 		name, group, _ := strings.Cut(b.Resource, ".")
 		if borne[b.Source] == nil {
 			borne[b.Source] = map[string][]Resource{}
@@ -62,7 +64,7 @@ func (k *Known) readBarriers(documents *schema.Documents) {
 			}
 			b := Barrier{
 				Location: Location{File: fileOf(d.Source)}, Object: documentRef(d), Path: pathOf(e.Pointer), Verb: verb,
-				Resources: k.resourcesOf(d.Group, d.Kind), BuiltIn: d.Rank <= schema.RankCatalogue,
+				Resources: k.resourcesOf(d.Group, d.Kind), BuiltIn: d.Rank <= compile.RankCatalogue,
 			}
 			same := func(have Barrier) bool { return have.Object == b.Object && have.Verb == b.Verb }
 			if len(b.Resources) > 0 && !slices.ContainsFunc(k.barriers, same) {
@@ -73,10 +75,10 @@ func (k *Known) readBarriers(documents *schema.Documents) {
 }
 
 // readExtensions collects the barriers of the OpenAPI document of an API server.
-func (k *Known) readExtensions(t *schema.Topology) {
+func (k *Known) readExtensions(t *compile.Topology) {
 	hasBarrier := false
 	for _, entries := range t.TypePermissions {
-		hasBarrier = hasBarrier || slices.ContainsFunc(entries, schema.Entry.IsBarrier)
+		hasBarrier = hasBarrier || slices.ContainsFunc(entries, compile.Entry.IsBarrier)
 	}
 	if !hasBarrier {
 		return
@@ -114,7 +116,7 @@ func (k *Known) resourcesOf(group, kind string) []Resource {
 }
 
 // documentRef returns the object of a document. One of a file has the place in the file as its name.
-func documentRef(d *schema.PermissionDocument) Ref {
+func documentRef(d *compile.PermissionDocument) Ref {
 	for _, kind := range []string{v1alpha1.PermissionSchemaKind, definitionKind} {
 		if name, ok := strings.CutPrefix(d.Source, kind+" "); ok {
 			return Ref{Kind: kind, Name: name}

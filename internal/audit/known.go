@@ -9,6 +9,7 @@ import (
 
 	"github.com/fieldperm/fieldperm/internal/fieldtree"
 	"github.com/fieldperm/fieldperm/schema"
+	"github.com/fieldperm/fieldperm/schema/compile"
 	"github.com/fieldperm/fieldperm/schema/endpoint"
 	"github.com/fieldperm/fieldperm/schema/fieldpath"
 	"github.com/fieldperm/fieldperm/verbs"
@@ -49,7 +50,7 @@ type use struct {
 }
 
 // NewKnown returns what a schema says. The documents are those that it was compiled from.
-func NewKnown(compiled *schema.Schema, documents *schema.Documents) *Known {
+func NewKnown(compiled *schema.Schema, documents *compile.Documents) *Known {
 	k := &Known{
 		compiled: compiled, kinds: map[runtimeschema.GroupResource][]runtimeschema.GroupVersionKind{}, groups: map[string]bool{}, failed: map[string]bool{},
 		insides: map[runtimeschema.GroupVersionKind]bool{}, scales: map[runtimeschema.GroupVersionKind]bool{}, defined: map[runtimeschema.GroupVersionKind]bool{},

@@ -12,17 +12,18 @@ import (
 	"github.com/fieldperm/fieldperm/internal/fieldtree"
 	"github.com/fieldperm/fieldperm/internal/spelling"
 	"github.com/fieldperm/fieldperm/schema"
+	"github.com/fieldperm/fieldperm/schema/compile"
 	"github.com/fieldperm/fieldperm/schema/endpoint"
 )
 
 // Kinds are the kinds of a traced compile.
 type Kinds struct {
 	compiled  *schema.Schema
-	documents schema.Documents
+	documents compile.Documents
 }
 
 // New returns the kinds of a traced compile of documents.
-func New(compiled *schema.Schema, documents schema.Documents) *Kinds {
+func New(compiled *schema.Schema, documents compile.Documents) *Kinds {
 	return &Kinds{compiled, documents}
 }
 
@@ -93,7 +94,7 @@ func (k *Kinds) all(match func(of runtimeschema.GroupVersionKind, resource strin
 
 // isGone reports whether the built-in types still have a kind whose resource no API server serves any more, such as Deployments of extensions.
 func (k *Kinds) isGone(of runtimeschema.GroupVersionKind, resource string) bool {
-	return !endpoint.BuiltIn(of.Group, resource) && slices.ContainsFunc(k.documents.Topologies, func(t schema.Topology) bool {
+	return !endpoint.BuiltIn(of.Group, resource) && slices.ContainsFunc(k.documents.Topologies, func(t compile.Topology) bool {
 		_, has := t.Kinds[of]
 		return has && t.RoundTrips
 	})
@@ -185,7 +186,7 @@ func (t *Target) ref(of runtimeschema.GroupVersionKind, subresource string) sche
 
 // hasStatus reports whether the status is written through the subresource status alone.
 func (t *Target) hasStatus() bool {
-	if inside, known := t.declared(func(d *schema.Topology) (bool, bool) {
+	if inside, known := t.declared(func(d *compile.Topology) (bool, bool) {
 		inside, known := d.StatusInside[t.GroupVersionKind]
 		return inside, known
 	}); known {
@@ -198,7 +199,7 @@ func (t *Target) hasStatus() bool {
 // replicas returns the path that the subresource scale writes, "" if there is none.
 func (t *Target) replicas() string {
 	path := ""
-	_, declared := t.declared(func(d *schema.Topology) (bool, bool) {
+	_, declared := t.declared(func(d *compile.Topology) (bool, bool) {
 		if p, has := d.Replicas[t.GroupVersionKind]; has {
 			path = p
 		}
@@ -215,7 +216,7 @@ func (t *Target) replicas() string {
 }
 
 // declared asks the documents about a definition.
-func (t *Target) declared(ask func(*schema.Topology) (value, known bool)) (value, known bool) {
+func (t *Target) declared(ask func(*compile.Topology) (value, known bool)) (value, known bool) {
 	for i := range t.kinds.documents.Topologies {
 		if v, k := ask(&t.kinds.documents.Topologies[i]); k {
 			value, known = v, true

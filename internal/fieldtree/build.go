@@ -153,7 +153,7 @@ func (b *builder) node(n *schema.Node, of schema.Type) *Node {
 	for _, p := range n.Permissions() {
 		to := &out.Verbs
 		switch {
-		case p.BarsBeside():
+		case p.BarsOnly() && p.MayBar():
 			to = &out.Beside
 		case p.BarsOnly():
 			to = &out.Barring

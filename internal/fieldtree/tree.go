@@ -44,7 +44,7 @@ type Node struct {
 	Barring []*Verb
 	// Trees are the verbs by tree, if a field of the kind becomes a part of other objects; see schema.Node.Trees.
 	Trees [][]*Verb
-	// Beside are the verbs of barriers that no other verb of the place passes; see schema.Permission.BarsBeside.
+	// Beside are the verbs of barriers that no other verb of the place passes; see schema.Permission.BarsOnly.
 	Beside   []*Verb
 	Children []Child
 	// Emits is the parameter that the keys of this map, or the value of this scalar, give to verbs below; "" for none. KeyEmits are the

@@ -15,6 +15,7 @@ import (
 	"github.com/fieldperm/fieldperm/internal/page"
 	"github.com/fieldperm/fieldperm/internal/spelling"
 	"github.com/fieldperm/fieldperm/schema"
+	"github.com/fieldperm/fieldperm/schema/compile"
 )
 
 const (
@@ -154,7 +155,7 @@ func htmlPage(compiled *schema.Schema, groups []string) ([]generators.File, erro
 }
 
 // writePowers writes the table of powers to a page, if the page has a marker for it.
-func writePowers(file string, compiled *schema.Schema, documents schema.Documents) error {
+func writePowers(file string, compiled *schema.Schema, documents compile.Documents) error {
 	page, err := os.ReadFile(file) //nolint:gosec // The user of the command chooses the path.
 	if err != nil {
 		return err

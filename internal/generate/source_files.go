@@ -9,7 +9,9 @@ import (
 
 	"github.com/spf13/pflag"
 
+	"github.com/fieldperm/fieldperm/internal/schemacheck"
 	"github.com/fieldperm/fieldperm/schema"
+	"github.com/fieldperm/fieldperm/schema/compile"
 	"github.com/fieldperm/fieldperm/schema/load"
 )
 
@@ -27,7 +29,7 @@ func (f *sourceFiles) all() []string { return slices.Concat(f.crds, f.schemas) }
 
 // compile returns the built-in kinds, the catalogue and the files, and what they compile to, with the sources of each verb. A document about a
 // kind that is not known is only a warning: a catalogue may be about more kinds than the definitions that are given.
-func (f *sourceFiles) compile(warnings io.Writer) (schema.Documents, *schema.Schema, error) {
+func (f *sourceFiles) compile(warnings io.Writer) (compile.Documents, *schema.Schema, error) {
 	documents, errs := documents(f.all())
 	for _, name := range f.openAPI {
 		raw, err := os.ReadFile(name) //nolint:gosec // The user of the command chooses the path.
@@ -46,10 +48,10 @@ func (f *sourceFiles) compile(warnings io.Writer) (schema.Documents, *schema.Sch
 		documents.Topologies = append(documents.Topologies, topology)
 	}
 	if len(errs) > 0 {
-		return schema.Documents{}, nil, errors.Join(errs...)
+		return compile.Documents{}, nil, errors.Join(errs...)
 	}
 	documents.Traced = true
-	compiled, errs := schema.Compile(documents)
+	compiled, _, errs := schemacheck.Compile(documents)
 	var faults []error
 	for _, err := range errs {
 		var fault *schema.Error
@@ -63,15 +65,15 @@ func (f *sourceFiles) compile(warnings io.Writer) (schema.Documents, *schema.Sch
 }
 
 // documents returns the built-in kinds, the catalogue and the files.
-func documents(paths []string) (schema.Documents, []error) {
+func documents(paths []string) (compile.Documents, []error) {
 	builtIn, err := load.BuiltIn()
 	if err != nil {
-		return schema.Documents{}, []error{err}
+		return compile.Documents{}, []error{err}
 	}
 	catalogue, err := load.Catalogue(false)
 	if err != nil {
-		return schema.Documents{}, []error{err}
+		return compile.Documents{}, []error{err}
 	}
 	files, errs := load.Files(paths)
-	return schema.Documents{Topologies: []schema.Topology{builtIn}, Permissions: catalogue}.Append(files), errs
+	return compile.Documents{Topologies: []compile.Topology{builtIn}, Permissions: catalogue}.Append(files), errs
 }

@@ -13,7 +13,9 @@ import (
 	"github.com/fieldperm/fieldperm/internal/lint/convention"
 	"github.com/fieldperm/fieldperm/internal/printable"
 	"github.com/fieldperm/fieldperm/internal/rbac"
+	"github.com/fieldperm/fieldperm/internal/schemacheck"
 	"github.com/fieldperm/fieldperm/schema"
+	"github.com/fieldperm/fieldperm/schema/compile"
 	"github.com/fieldperm/fieldperm/schema/load"
 )
 
@@ -104,7 +106,7 @@ type linter struct {
 	grants   *rbac.Grants
 	compiled *schema.Schema
 	// catalogue are the built-in permissions.
-	catalogue []schema.PermissionDocument
+	catalogue []compile.PermissionDocument
 	found     []Finding
 }
 
@@ -180,8 +182,8 @@ func (l *linter) compile() []error {
 	if l.catalogue, err = load.Catalogue(false); err != nil {
 		return []error{err}
 	}
-	documents := schema.Documents{Permissions: l.catalogue, Traced: true}
-	var parts []schema.Documents
+	documents := compile.Documents{Permissions: l.catalogue, Traced: true}
+	var parts []compile.Documents
 	var faults []error
 	bySource := map[string]*object{}
 	needsKinds := false
@@ -198,7 +200,7 @@ func (l *linter) compile() []error {
 		}
 		documents.Topologies = append(documents.Topologies, builtIn)
 	}
-	compiled, more := schema.Compile(documents.Append(parts...))
+	compiled, _, more := schemacheck.Compile(documents.Append(parts...))
 	l.compiled = compiled
 	for _, fault := range append(faults, more...) {
 		var e *schema.Error

@@ -11,7 +11,7 @@ import (
 	"github.com/fieldperm/fieldperm/api/v1alpha1"
 	"github.com/fieldperm/fieldperm/internal/finding"
 	"github.com/fieldperm/fieldperm/internal/manifest"
-	"github.com/fieldperm/fieldperm/schema"
+	"github.com/fieldperm/fieldperm/schema/compile"
 	"github.com/fieldperm/fieldperm/schema/load"
 )
 
@@ -33,7 +33,7 @@ type object struct {
 	root *yamlv3.Node
 	// lines counts the lines of the file before the document of root.
 	lines int
-	docs  schema.Documents
+	docs  compile.Documents
 	// entries are those of uses.
 	entries []*use
 	// definition is that of a CustomResourceDefinition, nil for others.

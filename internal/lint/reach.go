@@ -6,6 +6,7 @@ import (
 
 	"github.com/fieldperm/fieldperm/internal/finding"
 	"github.com/fieldperm/fieldperm/schema"
+	"github.com/fieldperm/fieldperm/schema/compile"
 	"github.com/fieldperm/fieldperm/schema/fieldpath"
 )
 
@@ -33,7 +34,7 @@ func reachOf(path fieldpath.Pattern) fieldpath.Pattern {
 // isTaken reports whether a verb takes the parameter of a source, in any document about the kind.
 func (l *linter) isTaken(source *use) bool {
 	reach := reachOf(source.path)
-	takes := func(path fieldpath.Pattern, e *schema.Entry) bool {
+	takes := func(path fieldpath.Pattern, e *compile.Entry) bool {
 		return e.ParameterizedBy == source.ParameterSource && len(path) >= len(reach) && path[:len(reach)].Meets(reach)
 	}
 	for _, o := range l.objects {

@@ -4,13 +4,14 @@ import (
 	"strings"
 
 	"github.com/fieldperm/fieldperm/schema"
+	"github.com/fieldperm/fieldperm/schema/compile"
 	"github.com/fieldperm/fieldperm/schema/fieldpath"
 )
 
 // use is an entry of an object: what it says of one path.
 type use struct {
 	*object
-	schema.Entry
+	compile.Entry
 	form schema.Form
 	// group and kind are those of the objects with the path.
 	group, kind string

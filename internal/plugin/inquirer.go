@@ -8,6 +8,7 @@ import (
 
 	"github.com/fieldperm/fieldperm/internal/sources"
 	"github.com/fieldperm/fieldperm/schema"
+	"github.com/fieldperm/fieldperm/schema/compile"
 )
 
 // ErrUnread means that an answer was written and that a source could not be read, which a warning names.
@@ -58,7 +59,7 @@ func (o *inquirer) known(ctx context.Context) (*traced, error) {
 	documents := out.Documents
 	documents.Traced = true
 	// The faults are known: the snapshot was compiled from the same documents.
-	out.compiled, _ = schema.Compile(documents)
+	out.compiled, _ = compile.Compile(documents)
 	return out, nil
 }
 

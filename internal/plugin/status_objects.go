@@ -24,6 +24,7 @@ import (
 	"github.com/fieldperm/fieldperm/internal/interlock"
 	"github.com/fieldperm/fieldperm/internal/sources"
 	"github.com/fieldperm/fieldperm/schema"
+	"github.com/fieldperm/fieldperm/schema/compile"
 )
 
 // readWebhooks reads fieldperm's webhook configurations. One with another name is found by a path of fieldperm.
@@ -181,7 +182,7 @@ func annotationOf(definition *unstructured.Unstructured, snapshot *sources.Snaps
 	}
 	source := out.Kind + " " + out.Name
 	for i := range snapshot.Documents.Permissions {
-		if d := &snapshot.Documents.Permissions[i]; d.Source == source && slices.ContainsFunc(d.Entries, schema.Entry.IsBarrier) {
+		if d := &snapshot.Documents.Permissions[i]; d.Source == source && slices.ContainsFunc(d.Entries, compile.Entry.IsBarrier) {
 			out.Enforced, out.Reason = string(metav1.ConditionUnknown), "NotReported"
 			out.Message = "it has barriers, and nothing in the cluster says whether those of annotations are enforced"
 		}

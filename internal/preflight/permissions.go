@@ -11,6 +11,7 @@ import (
 	"github.com/fieldperm/fieldperm/admission"
 	"github.com/fieldperm/fieldperm/internal/sources"
 	"github.com/fieldperm/fieldperm/schema"
+	"github.com/fieldperm/fieldperm/schema/compile"
 	"github.com/fieldperm/fieldperm/schema/fieldpath"
 	"github.com/fieldperm/fieldperm/schema/load"
 )
@@ -48,7 +49,7 @@ func (f *flags) permissions(context.Context) (*report, []error) {
 	}
 	for i := range given.Permissions {
 		if d := &given.Permissions[i]; d.Fragment != "" {
-			out.lines = append(out.lines, fmt.Sprintf("%s: fragment %s, in %d kinds", d.Source, d.Fragment, len(compiled.KindsOf(d))))
+			out.lines = append(out.lines, fmt.Sprintf("%s: fragment %s, in %d kinds", d.Source, d.Fragment, len(d.KindsIn(compiled))))
 		}
 		for _, warning := range admission.SchemaWarnings(&given.Permissions[i]) {
 			out.warnings = append(out.warnings, fmt.Sprintf("%s: %s", given.Permissions[i].Source, warning))
@@ -92,13 +93,13 @@ func withLines(errs []error) []error {
 }
 
 // speaksFor reports whether the documents define a kind or protect its fields.
-func speaksFor(given schema.Documents, kind *schema.Kind) bool {
+func speaksFor(given compile.Documents, kind *schema.Kind) bool {
 	for _, topology := range given.Topologies {
 		if _, ok := topology.Kinds[kind.GroupVersionKind]; ok {
 			return true
 		}
 	}
-	return slices.ContainsFunc(given.Permissions, func(d schema.PermissionDocument) bool {
+	return slices.ContainsFunc(given.Permissions, func(d compile.PermissionDocument) bool {
 		return d.Group == kind.Group && d.Kind == kind.Kind && (len(d.Versions) == 0 || slices.Contains(d.Versions, kind.Version))
 	})
 }

@@ -8,7 +8,7 @@ import (
 	"sigs.k8s.io/structured-merge-diff/v6/typed"
 
 	"github.com/fieldperm/fieldperm/api/v1alpha1"
-	"github.com/fieldperm/fieldperm/schema"
+	"github.com/fieldperm/fieldperm/schema/compile"
 )
 
 // Fields of the same type with the same barrier share a node, but are counted as two paths.
@@ -24,12 +24,12 @@ func TestDescribe_CountsEachField(t *testing.T) {
 		t.Fatal(err)
 	}
 	gvk := runtimeschema.GroupVersionKind{Group: "example.com", Version: "v1", Kind: "Gadget"}
-	guard := func(path string) schema.Entry {
-		return schema.Entry{FieldPermission: v1alpha1.FieldPermission{Path: path, Verb: "secretive", Excluded: true}}
+	guard := func(path string) compile.Entry {
+		return compile.Entry{FieldPermission: v1alpha1.FieldPermission{Path: path, Verb: "secretive", Excluded: true}}
 	}
-	compiled, errs := schema.Compile(schema.Documents{
-		Topologies:  []schema.Topology{{Source: "test", Types: &parser.Schema, Kinds: map[runtimeschema.GroupVersionKind]string{gvk: "gadget"}}},
-		Permissions: []schema.PermissionDocument{{Source: "test", Rank: schema.RankAdministrator, Group: gvk.Group, Kind: gvk.Kind, Entries: []schema.Entry{guard(".a"), guard(".b")}}},
+	compiled, errs := compile.Compile(compile.Documents{
+		Topologies:  []compile.Topology{{Source: "test", Types: &parser.Schema, Kinds: map[runtimeschema.GroupVersionKind]string{gvk: "gadget"}}},
+		Permissions: []compile.PermissionDocument{{Source: "test", Rank: compile.RankAdministrator, Group: gvk.Group, Kind: gvk.Kind, Entries: []compile.Entry{guard(".a"), guard(".b")}}},
 	})
 	if len(errs) > 0 {
 		t.Fatal(errs)

@@ -22,7 +22,8 @@ import (
 	"github.com/fieldperm/fieldperm/internal/status"
 	"github.com/fieldperm/fieldperm/internal/uncovered"
 	"github.com/fieldperm/fieldperm/internal/version"
-	"github.com/fieldperm/fieldperm/schema"
+	"github.com/fieldperm/fieldperm/schema/compile"
+	"github.com/fieldperm/fieldperm/schema/sets"
 )
 
 // barriers keeps the webhook configuration for barriers, probes whether kube-apiservers enforce them, and reports that in the status of
@@ -50,11 +51,11 @@ func newBarriers(o *Options, config *rest.Config, m *metrics.Metrics, known *sch
 	if err != nil {
 		return nil, fmt.Errorf("client of the API server: %w", err)
 	}
-	documents := func() schema.Documents {
+	documents := func() compile.Documents {
 		if d := known.Documents(); d != nil {
 			return *d
 		}
-		return schema.Documents{}
+		return compile.Documents{}
 	}
 	// The endpoints that must be probed may change with the configuration, the schemas and the API servers.
 	var observed signal
@@ -62,7 +63,7 @@ func newBarriers(o *Options, config *rest.Config, m *metrics.Metrics, known *sch
 		Client: clients, Name: o.UncoveredConfiguration, Owner: o.WebhookConfiguration, Version: version.Built(),
 		Ready:    known.Ready,
 		Schema:   known.Schema,
-		Sets:     func() []schema.UncoveredDocument { return documents().Uncovered },
+		Sets:     func() []sets.Document { return documents().Uncovered },
 		Plurals:  func() map[runtimeschema.GroupKind]string { return uncovered.Plurals(documents().Topologies) },
 		Unknown:  known.Unknown,
 		Unread:   known.Unread,
@@ -149,7 +150,7 @@ func (b *barriers) enforced(object *sources.ObjectState) status.Enforcement {
 // applied reports whether the webhook configuration has the rules for an object. If not, it returns the reason.
 func (b *barriers) applied(object *sources.ObjectState) (bool, string) {
 	for i := range object.Documents.Permissions {
-		for _, kind := range b.schemas.Schema().KindsOf(&object.Documents.Permissions[i]) {
+		for _, kind := range object.Documents.Permissions[i].KindsIn(b.schemas.Schema()) {
 			if applied, why := b.keeper.EnforcedKind(kind); !applied {
 				return false, why
 			}

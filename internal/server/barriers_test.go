@@ -9,19 +9,20 @@ import (
 	"github.com/fieldperm/fieldperm/api/v1alpha1"
 	"github.com/fieldperm/fieldperm/internal/sources"
 	"github.com/fieldperm/fieldperm/internal/uncovered"
-	"github.com/fieldperm/fieldperm/schema"
+	"github.com/fieldperm/fieldperm/schema/compile"
+	"github.com/fieldperm/fieldperm/schema/sets"
 )
 
 // W4: if no barrier can cover a resource, its status never claims enforcement, and the message has the cure.
 func TestW4_StatusNamesTheResourcesOutOfReach(t *testing.T) {
 	set := func(group, resource string) *sources.ObjectState {
-		return &sources.ObjectState{Documents: schema.Documents{Uncovered: []schema.UncoveredDocument{{Set: v1alpha1.UncoveredPermissionSet{Spec: v1alpha1.UncoveredPermissionSetSpec{
+		return &sources.ObjectState{Documents: compile.Documents{Uncovered: []sets.Document{{Set: v1alpha1.UncoveredPermissionSet{Spec: v1alpha1.UncoveredPermissionSetSpec{
 			UncoveredPermissions: []string{"granular:labels"}, Resources: []v1alpha1.ResourceRule{{APIGroups: []string{group}, Resources: []string{resource}}},
 		}}}}}}
 	}
 	permission := func(group, kind string, excluded bool) *sources.ObjectState {
-		return &sources.ObjectState{Documents: schema.Documents{Permissions: []schema.PermissionDocument{{
-			Group: group, Kind: kind, Entries: []schema.Entry{{FieldPermission: v1alpha1.FieldPermission{Excluded: excluded}}},
+		return &sources.ObjectState{Documents: compile.Documents{Permissions: []compile.PermissionDocument{{
+			Group: group, Kind: kind, Entries: []compile.Entry{{FieldPermission: v1alpha1.FieldPermission{Excluded: excluded}}},
 		}}}}
 	}
 	s := &barriers{keeper: uncovered.New(uncovered.Config{})}

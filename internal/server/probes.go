@@ -42,13 +42,13 @@ func (b *barriers) of(object *sources.ObjectState) []probe.Barrier {
 	plurals := uncovered.Plurals(b.schemas.Documents().Topologies)
 	var out []probe.Barrier
 	for i := range object.Documents.Permissions {
-		for _, kind := range compiled.KindsOf(&object.Documents.Permissions[i]) {
+		for _, kind := range object.Documents.Permissions[i].KindsIn(compiled) {
 			out = append(out, probe.Barrier{Name: schema.Excluded, Endpoints: webhooks.KindEndpoints(compiled, kind, plurals)})
 		}
 	}
 	for i := range object.Documents.Uncovered {
 		d := &object.Documents.Uncovered[i]
-		out = append(out, probe.Barrier{Name: schema.SetBarrier(d), Endpoints: webhooks.SetEndpoints(compiled, d, plurals)})
+		out = append(out, probe.Barrier{Name: d.Barrier(), Endpoints: webhooks.SetEndpoints(compiled, d, plurals)})
 	}
 	b.guarded.objects[object.UID] = out
 	return out

@@ -13,7 +13,7 @@ import (
 	smd "sigs.k8s.io/structured-merge-diff/v6/schema"
 
 	"github.com/fieldperm/fieldperm/api/v1alpha1"
-	"github.com/fieldperm/fieldperm/schema"
+	"github.com/fieldperm/fieldperm/schema/compile"
 	local "github.com/fieldperm/fieldperm/test/cluster"
 )
 
@@ -45,7 +45,7 @@ func TestC3_ABarrierOnAnyPathLeavesTheRestOfTheObjectFree(t *testing.T) {
 }
 
 // barEveryPath compiles a document for each kind with a barrier on each path, and looks for what is hidden.
-func barEveryPath(t *testing.T, topologies []schema.Topology) {
+func barEveryPath(t *testing.T, topologies []compile.Topology) {
 	t.Helper()
 	paths, places := map[runtimeschema.GroupVersionKind]map[string]bool{}, 0
 	union := map[runtimeschema.GroupKind]map[string]bool{}
@@ -60,19 +60,19 @@ func barEveryPath(t *testing.T, topologies []schema.Topology) {
 			maps.Copy(union[gvk.GroupKind()], paths[gvk])
 		}
 	}
-	documents := schema.Documents{Topologies: topologies}
+	documents := compile.Documents{Topologies: topologies}
 	pathOf := map[string]string{}
 	for kind, all := range union {
-		document := schema.PermissionDocument{Source: kind.String(), Rank: schema.RankAdministrator, Group: kind.Group, Kind: kind.Kind}
+		document := compile.PermissionDocument{Source: kind.String(), Rank: compile.RankAdministrator, Group: kind.Group, Kind: kind.Kind}
 		for i, path := range slices.Sorted(maps.Keys(all)) {
 			verb := fmt.Sprintf("example.com/path%d", i)
 			pathOf[kind.String()+" granular:"+verb] = path
-			document.Entries = append(document.Entries, schema.Entry{FieldPermission: v1alpha1.FieldPermission{Path: path, Verb: verb, Excluded: true}})
+			document.Entries = append(document.Entries, compile.Entry{FieldPermission: v1alpha1.FieldPermission{Path: path, Verb: verb, Excluded: true}})
 			places++
 		}
 		documents.Permissions = append(documents.Permissions, document)
 	}
-	compiled, errs := schema.Compile(documents)
+	compiled, errs := compile.Compile(documents)
 	if len(errs) > 0 {
 		t.Fatal(errs[0])
 	}

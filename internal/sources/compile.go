@@ -11,7 +11,9 @@ import (
 	"k8s.io/klog/v2"
 
 	"github.com/fieldperm/fieldperm/api/v1alpha1"
+	"github.com/fieldperm/fieldperm/internal/schemacheck"
 	"github.com/fieldperm/fieldperm/schema"
+	"github.com/fieldperm/fieldperm/schema/compile"
 )
 
 // retreats names the objects whose last valid form is in force instead of the current one.
@@ -24,17 +26,23 @@ type retreats struct {
 	refused  map[runtimeschema.GroupKind]bool
 }
 
+// trial is a compile of sources.
+type trial struct {
+	*schema.Schema
+	sets *schemacheck.Sets
+}
+
 // trial compiles all sources without putting the result in force.
-func (l *Live) trial(back retreats) (schema.Documents, *schema.Schema, []error) {
+func (l *Live) trial(back retreats) (compile.Documents, *trial, []error) {
 	documents := l.all(back)
-	documents.Topologies = without(without(documents.Topologies, l.objects.unknown(func() schema.Documents { return documents })), back.refused)
-	compiled, errs := schema.Compile(documents)
-	return documents, compiled, errs
+	documents.Topologies = without(without(documents.Topologies, l.objects.unknown(func() compile.Documents { return documents })), back.refused)
+	compiled, sets, errs := schemacheck.Compile(documents)
+	return documents, &trial{compiled, sets}, errs
 }
 
 // all returns all sources, with the kinds whose barriers are not known.
-func (l *Live) all(back retreats) schema.Documents {
-	documents := l.base.Append(schema.Documents{Topologies: l.published.topologies(l.ownKinds())})
+func (l *Live) all(back retreats) compile.Documents {
+	documents := l.base.Append(compile.Documents{Topologies: l.published.topologies(l.ownKinds())})
 	documents.Topologies = without(documents.Topologies, l.definitions.unknown())
 	return documents.Append(l.definitions.documents(back.definitions)).Append(l.objects.documents(back), l.proposed.documents)
 }
@@ -82,7 +90,7 @@ func (l *Live) compile(ctx context.Context) {
 	var taken []error
 	if back.standing, taken = l.conflicts(back, compiled, errs); len(taken) > 0 {
 		// The conflicts are known now, so both objects are treated as if the other had been refused.
-		back.refused = l.objects.refused(back.standing, func() schema.Documents { return l.all(back) })
+		back.refused = l.objects.refused(back.standing, func() compile.Documents { return l.all(back) })
 		documents, compiled, errs = l.trial(back)
 		schemaErrs, next.faults = slices.Concat(schemaErrs, taken), slices.Concat(next.faults, taken)
 	}
@@ -97,9 +105,9 @@ func (l *Live) compile(ctx context.Context) {
 		back.objects = sets
 		documents, compiled, _ = l.trial(back)
 	}
-	next.documents, next.schema, next.objects = documents, compiled, l.objects.states(compiled, back)
+	next.documents, next.schema, next.objects = documents, compiled.Schema, l.objects.states(compiled.sets, back)
 	next.unknown = l.definitions.unknown()
-	maps.Copy(next.unknown, l.objects.unknown(func() schema.Documents { return l.all(back) }))
+	maps.Copy(next.unknown, l.objects.unknown(func() compile.Documents { return l.all(back) }))
 	maps.Copy(next.unknown, back.refused)
 	next.hiding = l.published.hiding(l.ownKinds())
 	for _, err := range slices.Concat(schemaErrs, errs) {
@@ -116,7 +124,7 @@ func (l *Live) compile(ctx context.Context) {
 }
 
 // aboutSets returns the faults of UncoveredPermissionSets if sets is true, else all other faults.
-func aboutSets(documents schema.Documents, errs []error, sets bool) []error {
+func aboutSets(documents compile.Documents, errs []error, sets bool) []error {
 	isSet := map[string]bool{}
 	for i := range documents.Uncovered {
 		isSet[documents.Uncovered[i].Source] = true

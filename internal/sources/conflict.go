@@ -7,7 +7,8 @@ import (
 	runtimeschema "k8s.io/apimachinery/pkg/runtime/schema"
 
 	"github.com/fieldperm/fieldperm/api/v1alpha1"
-	"github.com/fieldperm/fieldperm/schema"
+	"github.com/fieldperm/fieldperm/internal/schemacheck"
+	"github.com/fieldperm/fieldperm/schema/compile"
 )
 
 // standing is how much of a PermissionSchema is in force, given the sets that it conflicts with.
@@ -25,7 +26,7 @@ const (
 // conflicts finds PermissionSchemas that remove a verb by which a set protects a field, so that the set is faulty. Admission
 // refuses the object that is created second, but neither if both are created at the same time. In that case the set is in force,
 // and the PermissionSchema only as far as possible: each one is compiled as if it were created after the sets.
-func (l *Live) conflicts(back retreats, compiled *schema.Schema, errs []error) (map[objectKey]standing, []error) {
+func (l *Live) conflicts(back retreats, compiled *trial, errs []error) (map[objectKey]standing, []error) {
 	hurt, _ := bySource(errs)
 	before := back
 	before.standing = map[objectKey]standing{}
@@ -39,8 +40,8 @@ func (l *Live) conflicts(back retreats, compiled *schema.Schema, errs []error) (
 	}) {
 		return nil, nil
 	}
-	lost := func(from, to *schema.Schema) []schema.Borne {
-		return slices.DeleteFunc(schema.Unborne(from, to), func(b schema.Borne) bool { return len(hurt[b.Source]) == 0 })
+	lost := func(from, to *trial) []schemacheck.Barrier {
+		return slices.DeleteFunc(schemacheck.Lost(from.sets, to.sets), func(b schemacheck.Barrier) bool { return len(hurt[b.Source]) == 0 })
 	}
 	documents := l.all(back)
 	_, without, _ := l.trial(before)
@@ -54,12 +55,12 @@ func (l *Live) conflicts(back retreats, compiled *schema.Schema, errs []error) (
 		if _, ok := out[key]; !ok {
 			continue
 		}
-		var taken []schema.Taken
-		for _, kind := range l.objects.known[key].kinds(func() schema.Documents { return documents }) {
-			taken = append(taken, schema.TakenFrom(kind, without, compiled)...)
+		var taken []schemacheck.Taken
+		for _, kind := range l.objects.known[key].kinds(func() compile.Documents { return documents }) {
+			taken = append(taken, schemacheck.TakenFrom(kind, without.Schema, compiled.Schema)...)
 		}
-		if slices.ContainsFunc(taken, func(t schema.Taken) bool {
-			return slices.ContainsFunc(all, func(b schema.Borne) bool { return t.Is(b.Verb) })
+		if slices.ContainsFunc(taken, func(t schemacheck.Taken) bool {
+			return slices.ContainsFunc(all, func(b schemacheck.Barrier) bool { return t.Is(b.Verb) })
 		}) {
 			suspects = append(suspects, key)
 		} else {
@@ -88,7 +89,7 @@ func (l *Live) conflicts(back retreats, compiled *schema.Schema, errs []error) (
 }
 
 // refused returns the kinds of the PermissionSchemas of which nothing is in force.
-func (o *objects) refused(standings map[objectKey]standing, all func() schema.Documents) map[runtimeschema.GroupKind]bool {
+func (o *objects) refused(standings map[objectKey]standing, all func() compile.Documents) map[runtimeschema.GroupKind]bool {
 	out := map[runtimeschema.GroupKind]bool{}
 	for key, is := range standings {
 		if is == nothing {
@@ -101,11 +102,11 @@ func (o *objects) refused(standings map[objectKey]standing, all func() schema.Do
 }
 
 // barriersOf removes the entries that are not barriers.
-func barriersOf(d schema.Documents) schema.Documents {
+func barriersOf(d compile.Documents) compile.Documents {
 	out := d
 	out.Permissions = nil
 	for _, p := range d.Permissions {
-		p.Entries = slices.DeleteFunc(slices.Clone(p.Entries), func(e schema.Entry) bool { return !e.IsBarrier() })
+		p.Entries = slices.DeleteFunc(slices.Clone(p.Entries), func(e compile.Entry) bool { return !e.IsBarrier() })
 		if len(p.Entries)+len(p.Contains) > 0 {
 			out.Permissions = append(out.Permissions, p)
 		}

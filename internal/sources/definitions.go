@@ -16,6 +16,7 @@ import (
 	"github.com/fieldperm/fieldperm/api/v1alpha1"
 	"github.com/fieldperm/fieldperm/internal/allowlist"
 	"github.com/fieldperm/fieldperm/schema"
+	"github.com/fieldperm/fieldperm/schema/compile"
 	"github.com/fieldperm/fieldperm/schema/load"
 )
 
@@ -37,13 +38,13 @@ type definition struct {
 	// from is what it was decoded from. It belongs to the informer and is read only.
 	from    *Definition
 	kind    runtimeschema.GroupKind
-	current schema.Documents
+	current compile.Documents
 	// faults are the errors of decoding. If there are any, current has only the kind's resource, because the rest of the document
 	// might lack its barriers.
 	faults []error
 	// doubt is set if it is not certain which API server serves the definition's group. The definition is in force nevertheless.
 	doubt error
-	good  *schema.Documents
+	good  *compile.Documents
 }
 
 type identity struct {
@@ -153,15 +154,15 @@ func decode(object *Definition) *definition {
 	if out.current, out.faults = load.CRD(source, raw); len(out.faults) > 0 {
 		// The rules for barriers do not change for this kind. They are found by its resource.
 		plural, _, _ := unstructured.NestedString(object.Object, "spec", "names", "plural")
-		out.current = schema.Documents{Topologies: []schema.Topology{{Source: source, Plurals: map[runtimeschema.GroupVersionKind]string{out.kind.WithVersion(""): plural}}}}
+		out.current = compile.Documents{Topologies: []compile.Topology{{Source: source, Plurals: map[runtimeschema.GroupVersionKind]string{out.kind.WithVersion(""): plural}}}}
 	}
 	return out
 }
 
 // documents returns the documents in force of every definition. For definitions in retreat, and for those that did not decode,
 // these are the last valid documents.
-func (d *definitions) documents(retreat map[string]bool) schema.Documents {
-	parts := make([]schema.Documents, 0, len(d.known))
+func (d *definitions) documents(retreat map[string]bool) compile.Documents {
+	parts := make([]compile.Documents, 0, len(d.known))
 	for _, name := range slices.Sorted(maps.Keys(d.known)) {
 		one := d.known[name]
 		switch {
@@ -173,7 +174,7 @@ func (d *definitions) documents(retreat map[string]bool) schema.Documents {
 			parts = append(parts, one.current)
 		}
 	}
-	return schema.Documents{}.Append(parts...)
+	return compile.Documents{}.Append(parts...)
 }
 
 // unknown returns the kinds of definitions that never were valid. Their barriers are unknown, so no other source may define these
@@ -189,7 +190,7 @@ func (d *definitions) unknown() map[runtimeschema.GroupKind]bool {
 }
 
 // without returns the topologies without some kinds. It does not change the topologies.
-func without(topologies []schema.Topology, kinds map[runtimeschema.GroupKind]bool) []schema.Topology {
+func without(topologies []compile.Topology, kinds map[runtimeschema.GroupKind]bool) []compile.Topology {
 	if len(kinds) == 0 {
 		return topologies
 	}

@@ -8,6 +8,6 @@
 // A Live keeps every valid source: if a source cannot be read or no longer compiles, its last valid form stays in force, and
 // Faults reports it. Once has no earlier form. It returns an error if a Live might decide otherwise because of an earlier form.
 //
-// schema/load decodes, schema.Compile compiles. Of admission the package uses only the names of documents. It never imports the
+// schema/load decodes, schema/compile compiles. Of admission the package uses only the names of documents. It never imports the
 // server.
 package sources

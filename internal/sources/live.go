@@ -17,6 +17,7 @@ import (
 	"github.com/fieldperm/fieldperm/internal/allowlist"
 	"github.com/fieldperm/fieldperm/internal/refresh"
 	"github.com/fieldperm/fieldperm/schema"
+	"github.com/fieldperm/fieldperm/schema/compile"
 )
 
 // attemptTimeout bounds one reading of the API server. The first reading reads every document.
@@ -50,7 +51,7 @@ type Config struct {
 // these have not been read.
 type Live struct {
 	config Config
-	base   schema.Documents
+	base   compile.Documents
 	// proposed is compiled after all other sources. Only Once sets it.
 	proposed proposal
 	loop     *refresh.Loop
@@ -71,7 +72,7 @@ type Live struct {
 // state is immutable; a change replaces it. It has no schema before Ready.
 type state struct {
 	schema    *schema.Schema
-	documents schema.Documents
+	documents compile.Documents
 	faults    []error
 	// unmatched are faults about kinds that may be installed later.
 	unmatched []error
@@ -96,7 +97,7 @@ func New(ctx context.Context, config Config) (*Live, error) {
 	return l, nil
 }
 
-func newLive(config Config, base schema.Documents) *Live {
+func newLive(config Config, base compile.Documents) *Live {
 	l := &Live{
 		config: config, base: base, loop: refresh.New(timing()),
 		published:   published{client: config.OpenAPI, known: map[string]groupVersion{}},
@@ -113,7 +114,7 @@ func (l *Live) Schema() *schema.Schema {
 }
 
 // Documents returns the documents that the schema in force was compiled from, nil before Ready. The caller must not change them.
-func (l *Live) Documents() *schema.Documents {
+func (l *Live) Documents() *compile.Documents {
 	s := l.current.Load()
 	if s.schema == nil {
 		return nil

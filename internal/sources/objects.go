@@ -15,8 +15,11 @@ import (
 
 	"github.com/fieldperm/fieldperm/admission"
 	"github.com/fieldperm/fieldperm/api/v1alpha1"
+	"github.com/fieldperm/fieldperm/internal/schemacheck"
 	"github.com/fieldperm/fieldperm/schema"
+	"github.com/fieldperm/fieldperm/schema/compile"
 	"github.com/fieldperm/fieldperm/schema/load"
+	"github.com/fieldperm/fieldperm/schema/sets"
 )
 
 // ObjectState is a PermissionSchema or an UncoveredPermissionSet of the cluster, in the form from which the schema in force was
@@ -33,13 +36,13 @@ type ObjectState struct {
 	// GuardedFields are the fields that an UncoveredPermissionSet protects, by resource.
 	GuardedFields []v1alpha1.GuardedFields
 	// Documents are the documents in force for the object: its current ones, or those of its last valid generation.
-	Documents schema.Documents
+	Documents compile.Documents
 }
 
 // Bars reports whether the documents in force for the object can contain a barrier.
 func (s *ObjectState) Bars() bool {
 	for i := range s.Documents.Permissions {
-		if slices.ContainsFunc(s.Documents.Permissions[i].Entries, schema.Entry.IsBarrier) {
+		if slices.ContainsFunc(s.Documents.Permissions[i].Entries, compile.Entry.IsBarrier) {
 			return true
 		}
 	}
@@ -48,7 +51,7 @@ func (s *ObjectState) Bars() bool {
 
 // Denies reports whether one of the sets of the object refuses writes.
 func (s *ObjectState) Denies() bool {
-	return slices.ContainsFunc(s.Documents.Uncovered, func(d schema.UncoveredDocument) bool { return d.Set.Spec.Denies() })
+	return slices.ContainsFunc(s.Documents.Uncovered, func(d sets.Document) bool { return d.Set.Spec.Denies() })
 }
 
 // objects are the PermissionSchemas and UncoveredPermissionSets of an API server.
@@ -71,7 +74,7 @@ type object struct {
 	generation int64
 	// spec is the specification that current was decoded from, which belongs to the informer. It is read only.
 	spec    any
-	current schema.Documents
+	current compile.Documents
 	// faults are the errors of decoding. If a PermissionSchema has any, current is empty, because the rest of it might lack its
 	// barriers.
 	faults []error
@@ -79,7 +82,7 @@ type object struct {
 	guards   runtimeschema.GroupKind
 	fragment string
 	// good is the last form in force without a fault, with its generation.
-	good           *schema.Documents
+	good           *compile.Documents
 	goodGeneration int64
 	// compileFaults and unmatched are the faults of the last compile.
 	compileFaults, unmatched []error
@@ -133,17 +136,17 @@ func decodeObject(key objectKey, u *unstructured.Unstructured) *object {
 	if out.current, out.faults = load.Decode(key.source(), raw); len(out.faults) == 0 {
 		return out
 	}
-	out.current = schema.Documents{}
+	out.current = compile.Documents{}
 	// Unknown fields of a set can only narrow it. Without them the set protects more.
 	var set v1alpha1.UncoveredPermissionSet
 	if key.kind == v1alpha1.UncoveredPermissionSetKind && runtime.DefaultUnstructuredConverter.FromUnstructured(u.Object, &set) == nil {
-		out.current.Uncovered = []schema.UncoveredDocument{{Source: key.source(), Set: set}}
+		out.current.Uncovered = []sets.Document{{Source: key.source(), Set: set}}
 	}
 	return out
 }
 
 // kinds returns the kinds that a PermissionSchema is about. Only for one about a fragment it asks for all documents.
-func (o *object) kinds(all func() schema.Documents) []runtimeschema.GroupKind {
+func (o *object) kinds(all func() compile.Documents) []runtimeschema.GroupKind {
 	if o.fragment == "" {
 		return []runtimeschema.GroupKind{o.guards}
 	}
@@ -158,15 +161,15 @@ func (o *objects) keys() []objectKey {
 
 // documents returns the documents in force of every object. For an object that did not decode, and for the objects in back, these
 // are the last valid ones.
-func (o *objects) documents(back retreats) schema.Documents {
-	parts := make([]schema.Documents, 0, len(o.known))
+func (o *objects) documents(back retreats) compile.Documents {
+	parts := make([]compile.Documents, 0, len(o.known))
 	for _, key := range o.keys() {
 		parts = append(parts, o.inForce(key, back))
 	}
-	return schema.Documents{}.Append(parts...)
+	return compile.Documents{}.Append(parts...)
 }
 
-func (o *objects) inForce(key objectKey, back retreats) schema.Documents {
+func (o *objects) inForce(key objectKey, back retreats) compile.Documents {
 	one := o.known[key]
 	out := one.current
 	if one.good != nil && (back.objects[key] || len(one.faults) > 0) {
@@ -179,11 +182,11 @@ func (o *objects) inForce(key objectKey, back retreats) schema.Documents {
 		return barriersOf(out)
 	case nothing:
 	}
-	return schema.Documents{}
+	return compile.Documents{}
 }
 
 // unknown returns the kinds of PermissionSchemas that did not decode and never were valid: their barriers are unknown.
-func (o *objects) unknown(all func() schema.Documents) map[runtimeschema.GroupKind]bool {
+func (o *objects) unknown(all func() compile.Documents) map[runtimeschema.GroupKind]bool {
 	out := map[runtimeschema.GroupKind]bool{}
 	for key, one := range o.known {
 		if key.kind == v1alpha1.PermissionSchemaKind && len(one.faults) > 0 && one.good == nil {
@@ -247,13 +250,13 @@ func bySource(errs []error) (faulty, unmatched map[string][]error) {
 	return faulty, unmatched
 }
 
-func (o *objects) states(compiled *schema.Schema, back retreats) []ObjectState {
+func (o *objects) states(sets *schemacheck.Sets, back retreats) []ObjectState {
 	out := make([]ObjectState, 0, len(o.known))
 	for _, key := range o.keys() {
 		one := o.known[key]
 		state := ObjectState{Kind: key.kind, Name: key.name, UID: one.uid, Generation: one.generation, Unmatched: one.unmatched, Documents: o.inForce(key, back)}
 		if key.kind == v1alpha1.UncoveredPermissionSetKind {
-			state.GuardedFields = compiled.GuardedFields(key.source())
+			state.GuardedFields = sets.GuardedFields(key.source())
 		}
 		// If the object did not decode, the compile used an earlier form, so only the errors of decoding are about this generation.
 		if state.Faults = one.faults; len(state.Faults) == 0 {

@@ -16,6 +16,8 @@ import (
 	"github.com/fieldperm/fieldperm/api/v1alpha1"
 	"github.com/fieldperm/fieldperm/internal/allowlist"
 	"github.com/fieldperm/fieldperm/schema"
+	"github.com/fieldperm/fieldperm/schema/compile"
+	"github.com/fieldperm/fieldperm/schema/sets"
 	"github.com/fieldperm/fieldperm/verbs"
 )
 
@@ -325,7 +327,7 @@ func TestReadiness_WaitsForTheObjects(t *testing.T) {
 
 func TestObjectState_Bars(t *testing.T) {
 	entry := func(p v1alpha1.FieldPermission) ObjectState {
-		return ObjectState{Documents: schema.Documents{Permissions: []schema.PermissionDocument{{Entries: []schema.Entry{{FieldPermission: p}}}}}}
+		return ObjectState{Documents: compile.Documents{Permissions: []compile.PermissionDocument{{Entries: []compile.Entry{{FieldPermission: p}}}}}}
 	}
 	for name, c := range map[string]struct {
 		state ObjectState
@@ -335,7 +337,7 @@ func TestObjectState_Bars(t *testing.T) {
 		"verb":      {entry(v1alpha1.FieldPermission{Path: ".a", Verb: "a"}), false},
 		"barrier":   {entry(v1alpha1.FieldPermission{Path: ".a", Verb: "a", Excluded: true}), true},
 		"condition": {entry(v1alpha1.FieldPermission{Path: ".a", Verb: "a", ExcludedWhen: "self == 1"}), true},
-		"set":       {ObjectState{Documents: schema.Documents{Uncovered: make([]schema.UncoveredDocument, 1)}}, true},
+		"set":       {ObjectState{Documents: compile.Documents{Uncovered: make([]sets.Document, 1)}}, true},
 	} {
 		if got := c.state.Bars(); got != c.want {
 			t.Errorf("%s: %t", name, got)

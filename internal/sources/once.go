@@ -24,6 +24,7 @@ import (
 	"github.com/fieldperm/fieldperm/api/v1alpha1"
 	"github.com/fieldperm/fieldperm/internal/allowlist"
 	"github.com/fieldperm/fieldperm/schema"
+	"github.com/fieldperm/fieldperm/schema/compile"
 )
 
 // pageSize bounds the objects in one response of the API server.
@@ -33,7 +34,7 @@ const pageSize = 250
 type Snapshot struct {
 	Schema *schema.Schema
 	// Documents are the documents that Schema was compiled from.
-	Documents schema.Documents
+	Documents compile.Documents
 	// Warnings are about documents of which a part is not in force, and about unknown kinds. Kind returns an error for the kinds
 	// whose decisions may depend on them.
 	Warnings []error

@@ -15,7 +15,7 @@ import (
 	"k8s.io/klog/v2"
 
 	"github.com/fieldperm/fieldperm/internal/allowlist"
-	"github.com/fieldperm/fieldperm/schema"
+	"github.com/fieldperm/fieldperm/schema/compile"
 	"github.com/fieldperm/fieldperm/schema/load"
 )
 
@@ -37,7 +37,7 @@ type published struct {
 type groupVersion struct {
 	// url contains the hash of the document.
 	url      string
-	topology schema.Topology
+	topology compile.Topology
 	// foreign means that another server serves the group version.
 	foreign bool
 }
@@ -132,12 +132,12 @@ func speaks(path string, services *allowlist.Services) bool {
 
 // topologies returns the published types, without the kinds of this API server in documents of other servers: an object of another
 // server in such a version is not stored here, so its version removes or hides no field of the objects that are.
-func (p *published) topologies(own map[runtimeschema.GroupKind]bool) []schema.Topology {
-	var out []schema.Topology
+func (p *published) topologies(own map[runtimeschema.GroupKind]bool) []compile.Topology {
+	var out []compile.Topology
 	for _, path := range slices.Sorted(maps.Keys(p.known)) {
 		one := p.known[path]
 		if one.foreign {
-			out = append(out, without([]schema.Topology{one.topology}, own)...)
+			out = append(out, without([]compile.Topology{one.topology}, own)...)
 		} else {
 			out = append(out, one.topology)
 		}

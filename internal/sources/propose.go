@@ -9,12 +9,13 @@ import (
 
 	"github.com/fieldperm/fieldperm/internal/manifest"
 	"github.com/fieldperm/fieldperm/schema"
+	"github.com/fieldperm/fieldperm/schema/compile"
 	"github.com/fieldperm/fieldperm/schema/load"
 )
 
 // proposal is the documents of files that replace documents of an API server.
 type proposal struct {
-	documents schema.Documents
+	documents compile.Documents
 	// sources are the names of the documents in errors. named are the objects that the documents define.
 	sources map[string]bool
 	named   map[objectKey]bool

@@ -8,7 +8,7 @@ import (
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	runtimeschema "k8s.io/apimachinery/pkg/runtime/schema"
 
-	"github.com/fieldperm/fieldperm/schema"
+	"github.com/fieldperm/fieldperm/schema/compile"
 )
 
 // TestA2_AFaultyDefinitionLeavesItsKindUnknown: a kind of a removed built-in API that a definition serves now must not be compiled
@@ -18,9 +18,9 @@ func TestA2_AFaultyDefinitionLeavesItsKindUnknown(t *testing.T) {
 	other := runtimeschema.GroupVersionKind{Group: "apps", Version: "v1", Kind: "Deployment"}
 	d := definitions{known: map[string]*definition{
 		"ingresses.extensions": {kind: ingress.GroupKind(), faults: []error{errors.New("claims a built-in kind")}},
-		"good.example.com":     {kind: runtimeschema.GroupKind{Group: "apps", Kind: "Deployment"}, faults: []error{errors.New("now faulty")}, good: &schema.Documents{}},
+		"good.example.com":     {kind: runtimeschema.GroupKind{Group: "apps", Kind: "Deployment"}, faults: []error{errors.New("now faulty")}, good: &compile.Documents{}},
 	}}
-	before := []schema.Topology{{Kinds: map[runtimeschema.GroupVersionKind]string{ingress: "ingress", other: "deployment"}}}
+	before := []compile.Topology{{Kinds: map[runtimeschema.GroupVersionKind]string{ingress: "ingress", other: "deployment"}}}
 	after := without(before, d.unknown())
 	if _, known := after[0].Kinds[ingress]; known {
 		t.Error("the kind of a faulty definition is known")

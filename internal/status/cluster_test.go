@@ -13,7 +13,8 @@ import (
 
 	"github.com/fieldperm/fieldperm/api/v1alpha1"
 	"github.com/fieldperm/fieldperm/internal/sources"
-	"github.com/fieldperm/fieldperm/schema"
+	"github.com/fieldperm/fieldperm/schema/compile"
+	"github.com/fieldperm/fieldperm/schema/sets"
 	"github.com/fieldperm/fieldperm/test/cluster"
 )
 
@@ -37,22 +38,22 @@ func TestWriter_ReplicasOnACluster(t *testing.T) {
 	}
 	client, err := dynamic.NewForConfig(c.Admin())
 	must(t, err)
-	sets := client.Resource(v1alpha1.GroupVersion.WithResource(v1alpha1.UncoveredPermissionSetResource))
+	resource := client.Resource(v1alpha1.GroupVersion.WithResource(v1alpha1.UncoveredPermissionSetResource))
 	set := &unstructured.Unstructured{Object: map[string]any{
 		"apiVersion": "fieldperm.dev/v1alpha1", "kind": "UncoveredPermissionSet", "metadata": map[string]any{"name": "a"},
 		"spec": map[string]any{"uncoveredPermissions": []any{"granular:scale"}},
 	}}
-	_, err = sets.Create(ctx, set, metav1.CreateOptions{})
+	_, err = resource.Create(ctx, set, metav1.CreateOptions{})
 	must(t, err)
 	liked := set.DeepCopy()
 	liked.Object = map[string]any{"apiVersion": "fieldperm.dev/v1alpha1", "kind": "UncoveredPermissionSet", "metadata": map[string]any{"name": "a"}, "status": map[string]any{
 		"conditions": []any{map[string]any{"type": "Liked", "status": "True", "reason": "Taste", "message": "", "lastTransitionTime": "2026-01-02T03:04:05Z"}},
 	}}
-	_, err = sets.ApplyStatus(ctx, "a", liked, metav1.ApplyOptions{FieldManager: "other"})
+	_, err = resource.ApplyStatus(ctx, "a", liked, metav1.ApplyOptions{FieldManager: "other"})
 	must(t, err)
 	get := func() *unstructured.Unstructured {
 		t.Helper()
-		is, err := sets.Get(ctx, "a", metav1.GetOptions{})
+		is, err := resource.Get(ctx, "a", metav1.GetOptions{})
 		must(t, err)
 		return is
 	}
@@ -62,7 +63,7 @@ func TestWriter_ReplicasOnACluster(t *testing.T) {
 		return New(Config{
 			Client: client, Known: func() []*unstructured.Unstructured { return []*unstructured.Unstructured{seen} },
 			States: func() []sources.ObjectState {
-				return []sources.ObjectState{{Kind: "UncoveredPermissionSet", Name: "a", UID: seen.GetUID(), Generation: 1, GuardedFields: []v1alpha1.GuardedFields{{Group: "apps", Resource: "deployments", Fields: 1}}, Documents: schema.Documents{Uncovered: make([]schema.UncoveredDocument, 1)}}}
+				return []sources.ObjectState{{Kind: "UncoveredPermissionSet", Name: "a", UID: seen.GetUID(), Generation: 1, GuardedFields: []v1alpha1.GuardedFields{{Group: "apps", Resource: "deployments", Fields: 1}}, Documents: compile.Documents{Uncovered: make([]sets.Document, 1)}}}
 			},
 			Enforced: func(*sources.ObjectState) Enforcement {
 				return Enforcement{Status: metav1.ConditionTrue, Reason: reason}
@@ -93,14 +94,14 @@ func TestWriter_ReplicasOnACluster(t *testing.T) {
 	}
 
 	// An object that is created again with the same name is not the object that was compiled.
-	must(t, sets.Delete(ctx, "a", metav1.DeleteOptions{}))
-	_, err = sets.Create(ctx, set, metav1.CreateOptions{})
+	must(t, resource.Delete(ctx, "a", metav1.DeleteOptions{}))
+	_, err = resource.Create(ctx, set, metav1.CreateOptions{})
 	must(t, err)
 	must(t, replica("Third").Write(ctx))
 	if is := get(); is.Object["status"] != nil {
 		t.Errorf("the status of another object: %v", is.Object["status"])
 	}
-	must(t, sets.Delete(ctx, "a", metav1.DeleteOptions{}))
+	must(t, resource.Delete(ctx, "a", metav1.DeleteOptions{}))
 	must(t, replica("Fourth").Write(ctx))
 }
 

@@ -21,6 +21,8 @@ import (
 	"github.com/fieldperm/fieldperm/api/v1alpha1"
 	"github.com/fieldperm/fieldperm/internal/sources"
 	"github.com/fieldperm/fieldperm/schema"
+	"github.com/fieldperm/fieldperm/schema/compile"
+	"github.com/fieldperm/fieldperm/schema/sets"
 )
 
 // board is an API server with one object, the informer's copy of it, and the state that was compiled from it.
@@ -41,7 +43,7 @@ func newBoard() *board {
 	b.object.SetUID("u")
 	b.object.SetGeneration(3)
 	b.object.SetResourceVersion("7")
-	b.state = sources.ObjectState{Kind: "UncoveredPermissionSet", Name: "a", UID: "u", Generation: 3, GuardedFields: []v1alpha1.GuardedFields{{Group: "apps", Resource: "deployments", Fields: 1}}, Documents: schema.Documents{Uncovered: make([]schema.UncoveredDocument, 1)}}
+	b.state = sources.ObjectState{Kind: "UncoveredPermissionSet", Name: "a", UID: "u", Generation: 3, GuardedFields: []v1alpha1.GuardedFields{{Group: "apps", Resource: "deployments", Fields: 1}}, Documents: compile.Documents{Uncovered: make([]sets.Document, 1)}}
 	return b
 }
 
@@ -200,7 +202,7 @@ func TestWriter_FailuresAreReportedAndConflictsRetried(t *testing.T) {
 func TestWriter_ASetWithoutBarriersIsEnforced(t *testing.T) {
 	b := newBoard()
 	b.enforced = Enforcement{Status: metav1.ConditionFalse, Reason: v1alpha1.ReasonNotApplied}
-	b.state.Documents = schema.Documents{}
+	b.state.Documents = compile.Documents{}
 	w := b.writer(t)
 	b.write(t, w, 1)
 	expect(t, b.shows(t, "Enforced"), "True/NoBarriers/nothing in it is excluded")
@@ -228,7 +230,7 @@ func TestC2_FaultyAndEmptySetsAreNotEnforced(t *testing.T) {
 		t.Errorf("got %q", got)
 	}
 	// Without barriers and faulty: the part that could not be read may have had barriers.
-	b.state.Documents, b.state.Faults = schema.Documents{}, []error{errors.New("no document")}
+	b.state.Documents, b.state.Faults = compile.Documents{}, []error{errors.New("no document")}
 	b.write(t, w, 5)
 	if got := b.shows(t, "Enforced"); !strings.HasPrefix(got, "False/Faulty/") {
 		t.Errorf("got %q", got)
@@ -253,7 +255,7 @@ func TestD6_WriterKeepsConditionsOfUnknownVersions(t *testing.T) {
 // TestC2_SetsOutOfForceAreNotEnforced: the last valid form may be in force here, but another replica may not know it.
 func TestC2_SetsOutOfForceAreNotEnforced(t *testing.T) {
 	w := newBoard().writer(t)
-	state := &sources.ObjectState{Kind: "PermissionSchema", Faults: []error{errors.New("no such path")}, Documents: schema.Documents{Permissions: []schema.PermissionDocument{{Entries: []schema.Entry{{FieldPermission: v1alpha1.FieldPermission{Excluded: true}}}}}}}
+	state := &sources.ObjectState{Kind: "PermissionSchema", Faults: []error{errors.New("no such path")}, Documents: compile.Documents{Permissions: []compile.PermissionDocument{{Entries: []compile.Entry{{FieldPermission: v1alpha1.FieldPermission{Excluded: true}}}}}}}
 	if got := w.enforced(state); got.Status != metav1.ConditionFalse || got.Reason != v1alpha1.ReasonFaulty {
 		t.Errorf("got %+v", got)
 	}

@@ -11,8 +11,10 @@ import (
 
 	"github.com/fieldperm/fieldperm/api/v1alpha1"
 	"github.com/fieldperm/fieldperm/schema"
+	"github.com/fieldperm/fieldperm/schema/compile"
 	"github.com/fieldperm/fieldperm/schema/endpoint"
 	"github.com/fieldperm/fieldperm/schema/fieldpath"
+	"github.com/fieldperm/fieldperm/schema/sets"
 	"github.com/fieldperm/fieldperm/verbs"
 )
 
@@ -25,7 +27,7 @@ type Barriers struct {
 	Unknown bool
 
 	compiled *schema.Schema
-	sets     []schema.UncoveredDocument
+	sets     []sets.Document
 	fault    func(runtimeschema.GroupVersionKind) error
 	// kinds are the kinds of a resource, in all versions.
 	kinds  map[runtimeschema.GroupResource][]runtimeschema.GroupVersionKind
@@ -40,7 +42,7 @@ type barrierQuestion struct {
 
 // NewBarriers returns the barriers of documents and of the schema that they compile to. fault says why the barriers of a kind are not
 // known, nil if they are.
-func NewBarriers(documents schema.Documents, compiled *schema.Schema, fault func(runtimeschema.GroupVersionKind) error) *Barriers {
+func NewBarriers(documents compile.Documents, compiled *schema.Schema, fault func(runtimeschema.GroupVersionKind) error) *Barriers {
 	b := &Barriers{
 		compiled: compiled, sets: documents.Uncovered, fault: fault,
 		kinds: map[runtimeschema.GroupResource][]runtimeschema.GroupVersionKind{}, chains: map[runtimeschema.GroupResource]*barred{}, cache: map[barrierQuestion][]string{},

@@ -10,6 +10,7 @@ import (
 
 	"github.com/fieldperm/fieldperm/internal/printable"
 	"github.com/fieldperm/fieldperm/schema"
+	"github.com/fieldperm/fieldperm/schema/compile"
 	"github.com/fieldperm/fieldperm/test/schematest"
 )
 
@@ -81,7 +82,7 @@ func barriersOf(t *testing.T, text string) *Barriers {
 		}
 		documents = documents.Append(schematest.Decode(t, name, one))
 	}
-	compiled, errs := schema.Compile(documents)
+	compiled, errs := compile.Compile(documents)
 	for _, err := range errs {
 		var fault *schema.Error
 		if !errors.As(err, &fault) || !fault.Unmatched {

@@ -14,7 +14,7 @@ import (
 	"k8s.io/apiserver/pkg/endpoints/request"
 	"k8s.io/klog/v2"
 
-	"github.com/fieldperm/fieldperm/schema"
+	"github.com/fieldperm/fieldperm/schema/compile"
 )
 
 // Path is the path of the page.
@@ -32,7 +32,7 @@ const (
 // Handler serves the page. The zero Handler has no page.
 type Handler struct {
 	// Documents returns the documents of the schema in force, nil if there is none yet. The same documents have the same address.
-	Documents func() *schema.Documents
+	Documents func() *compile.Documents
 	// Unknown returns the kinds with unknown barriers; nil for none.
 	Unknown func() map[runtimeschema.GroupKind]bool
 	// MaxBytes bounds the page before it is compressed; 0 refuses every page.
@@ -41,7 +41,7 @@ type Handler struct {
 
 // kept is the page of one generation, or why it has none. It does not keep the documents in memory.
 type kept struct {
-	of   weak.Pointer[schema.Documents]
+	of   weak.Pointer[compile.Documents]
 	page *rendered
 	err  error
 }
@@ -96,7 +96,7 @@ var errNoSchema = errors.New("permission schema: is not loaded yet: try again, a
 
 // page returns the page of the documents in force. The caller must have its turn.
 func (h Handler) page(last *kept) (*rendered, error) {
-	var documents *schema.Documents
+	var documents *compile.Documents
 	if h.Documents != nil {
 		documents = h.Documents()
 	}

@@ -17,13 +17,13 @@ import (
 	"k8s.io/apiserver/pkg/authentication/user"
 	"k8s.io/apiserver/pkg/endpoints/request"
 
-	"github.com/fieldperm/fieldperm/schema"
+	"github.com/fieldperm/fieldperm/schema/compile"
 	"github.com/fieldperm/fieldperm/schema/load"
 	"github.com/fieldperm/fieldperm/test/schematest"
 )
 
 // documents returns the documents of Kubernetes and of YAML.
-func documents(t *testing.T, yaml string) *schema.Documents {
+func documents(t *testing.T, yaml string) *compile.Documents {
 	t.Helper()
 	out := schematest.Documents(t)
 	if yaml != "" {
@@ -40,8 +40,8 @@ func documents(t *testing.T, yaml string) *schema.Documents {
 	return &out
 }
 
-func handlerOf(d *schema.Documents) Handler {
-	return Handler{Documents: func() *schema.Documents { return d }, MaxBytes: DefaultMaxBytes}
+func handlerOf(d *compile.Documents) Handler {
+	return Handler{Documents: func() *compile.Documents { return d }, MaxBytes: DefaultMaxBytes}
 }
 
 func get(h http.Handler, method string, header ...string) *httptest.ResponseRecorder {
@@ -122,7 +122,7 @@ func TestUI_RefusesWithAReason(t *testing.T) {
 		code    int
 		want    string
 	}{
-		"no schema yet": {Handler{Documents: func() *schema.Documents { return nil }, MaxBytes: DefaultMaxBytes}, http.MethodGet, http.StatusServiceUnavailable, "is not loaded yet: try again"},
+		"no schema yet": {Handler{Documents: func() *compile.Documents { return nil }, MaxBytes: DefaultMaxBytes}, http.MethodGet, http.StatusServiceUnavailable, "is not loaded yet: try again"},
 		"zero handler":  {Handler{}, http.MethodGet, http.StatusServiceUnavailable, "is not loaded yet"},
 		"POST":          {handlerOf(d), http.MethodPost, http.StatusMethodNotAllowed, `method "POST" is not allowed: use GET`},
 		"too long":      {small, http.MethodGet, http.StatusInsufficientStorage, "more than 1000 bytes: run kubectl fieldperm explain --all -o html"},
@@ -147,7 +147,7 @@ func TestUI_RendersOncePerGeneration(t *testing.T) {
 	first, second := documents(t, ""), documents(t, "")
 	current, rendered := first, 0
 	h := Handler{
-		Documents: func() *schema.Documents { return current },
+		Documents: func() *compile.Documents { return current },
 		Unknown: func() map[runtimeschema.GroupKind]bool {
 			rendered++ // Only one request renders at a time.
 			return map[runtimeschema.GroupKind]bool{{Group: "example.com", Kind: "Gadget"}: true}

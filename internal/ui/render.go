@@ -20,6 +20,7 @@ import (
 	"github.com/fieldperm/fieldperm/internal/fieldtree"
 	"github.com/fieldperm/fieldperm/internal/page"
 	"github.com/fieldperm/fieldperm/schema"
+	"github.com/fieldperm/fieldperm/schema/compile"
 )
 
 // rendered is a page.
@@ -32,11 +33,11 @@ type rendered struct {
 }
 
 // render makes the page of documents. Its trees need a traced schema, which the server does not keep.
-func render(documents *schema.Documents, unknown map[runtimeschema.GroupKind]bool, maxBytes int) (*rendered, error) {
+func render(documents *compile.Documents, unknown map[runtimeschema.GroupKind]bool, maxBytes int) (*rendered, error) {
 	traced := *documents
 	traced.Traced = true
 	// The faults are known: the schema in force was compiled from the same documents.
-	compiled, _ := schema.Compile(traced)
+	compiled, _ := compile.Compile(traced)
 	if compiled == nil {
 		return nil, errNoSchema
 	}

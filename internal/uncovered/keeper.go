@@ -17,6 +17,7 @@ import (
 	"github.com/fieldperm/fieldperm/generators/webhooks"
 	"github.com/fieldperm/fieldperm/internal/refresh"
 	"github.com/fieldperm/fieldperm/schema"
+	"github.com/fieldperm/fieldperm/schema/sets"
 )
 
 // FieldManager is the field manager of the configurations.
@@ -54,7 +55,7 @@ type Config struct {
 	Ready func() error
 	// Schema and Sets return the schema and the sets in force. Plurals returns the resources of kinds with unusual plurals.
 	Schema  func() *schema.Schema
-	Sets    func() []schema.UncoveredDocument
+	Sets    func() []sets.Document
 	Plurals func() map[runtimeschema.GroupKind]string
 	// Denied returns the rules for other requests that /admit/uncovered may refuse; nil for none.
 	Denied func() []webhooks.Rule

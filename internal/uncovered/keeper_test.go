@@ -23,6 +23,8 @@ import (
 	"github.com/fieldperm/fieldperm/api/v1alpha1"
 	"github.com/fieldperm/fieldperm/generators/webhooks"
 	"github.com/fieldperm/fieldperm/schema"
+	"github.com/fieldperm/fieldperm/schema/compile"
+	"github.com/fieldperm/fieldperm/schema/sets"
 )
 
 type configuration = admissionregistrationv1.ValidatingWebhookConfiguration
@@ -33,32 +35,32 @@ type fixture struct {
 	client kubernetes.Interface
 
 	mu      sync.Mutex
-	sets    []schema.UncoveredDocument
+	sets    []sets.Document
 	ready   error
 	applied []bool
 	notices int
 }
 
 // set returns a barrier on the labels of a resource. Its rules match the resource and its subresources.
-func set(group, resource string) schema.UncoveredDocument {
-	return schema.UncoveredDocument{Set: v1alpha1.UncoveredPermissionSet{Spec: v1alpha1.UncoveredPermissionSetSpec{
+func set(group, resource string) sets.Document {
+	return sets.Document{Set: v1alpha1.UncoveredPermissionSet{Spec: v1alpha1.UncoveredPermissionSetSpec{
 		UncoveredPermissions: []string{"granular:*"}, Resources: []v1alpha1.ResourceRule{{APIGroups: []string{group}, Resources: []string{resource}}},
 	}}}
 }
 
-func newFixture(t *testing.T, client kubernetes.Interface, sets ...schema.UncoveredDocument) *fixture {
+func newFixture(t *testing.T, client kubernetes.Interface, inForce ...sets.Document) *fixture {
 	t.Helper()
-	empty, errs := schema.Compile(schema.Documents{})
+	empty, errs := compile.Compile(compile.Documents{})
 	if len(errs) > 0 {
 		t.Fatal(errs)
 	}
-	f := &fixture{client: client, sets: sets}
+	f := &fixture{client: client, sets: inForce}
 	locked := func(do func()) { f.mu.Lock(); defer f.mu.Unlock(); do() }
 	f.Keeper = New(Config{
 		Client: client, Name: webhooks.UncoveredName, Owner: webhooks.RESTName,
 		Ready:    func() (err error) { locked(func() { err = f.ready }); return err },
 		Schema:   func() *schema.Schema { return empty },
-		Sets:     func() (out []schema.UncoveredDocument) { locked(func() { out = f.sets }); return out },
+		Sets:     func() (out []sets.Document) { locked(func() { out = f.sets }); return out },
 		Plurals:  func() map[runtimeschema.GroupKind]string { return nil },
 		Applied:  func(ok bool) { locked(func() { f.applied = append(f.applied, ok) }) },
 		Observed: func() { locked(func() { f.notices++ }) },
@@ -66,9 +68,9 @@ func newFixture(t *testing.T, client kubernetes.Interface, sets ...schema.Uncove
 	return f
 }
 
-func (f *fixture) use(sets ...schema.UncoveredDocument) {
+func (f *fixture) use(inForce ...sets.Document) {
 	f.mu.Lock()
-	f.sets = sets
+	f.sets = inForce
 	f.mu.Unlock()
 	f.Changed()
 }

@@ -10,7 +10,7 @@ import (
 
 	"github.com/fieldperm/fieldperm/api/v1alpha1"
 	"github.com/fieldperm/fieldperm/generators/webhooks"
-	"github.com/fieldperm/fieldperm/schema"
+	"github.com/fieldperm/fieldperm/schema/compile"
 )
 
 // rules returns rules for "group/resource", and for "deletions of group/resource".
@@ -199,7 +199,7 @@ func TestW2_PlanKeepsTheRulesOfAGroupThatWasNotRead(t *testing.T) {
 
 func TestPlurals(t *testing.T) {
 	mouse := runtimeschema.GroupVersionKind{Group: "example.com", Version: "v1", Kind: "Mouse"}
-	got := Plurals([]schema.Topology{{}, {Plurals: map[runtimeschema.GroupVersionKind]string{mouse: "mice"}}})
+	got := Plurals([]compile.Topology{{}, {Plurals: map[runtimeschema.GroupVersionKind]string{mouse: "mice"}}})
 	if len(got) != 1 || got[mouse.GroupKind()] != "mice" {
 		t.Errorf("plurals are %v", got)
 	}

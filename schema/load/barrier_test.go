@@ -9,6 +9,7 @@ import (
 
 	runtimeschema "k8s.io/apimachinery/pkg/runtime/schema"
 
+	"github.com/fieldperm/fieldperm/internal/schemacheck"
 	"github.com/fieldperm/fieldperm/schema"
 )
 
@@ -134,20 +135,20 @@ func TestA6_C2_ABarrierHoldsWithAndWithoutAParameter(t *testing.T) {
 		{"scope", "{apiGroups: [admissionregistration.k8s.io], resources: [validatingwebhookconfigurations, validatingadmissionpolicies]}", "admissionregistration.k8s.io/validatingwebhookconfigurations=5 admissionregistration.k8s.io/validatingadmissionpolicies=2"},
 		{"failurePolicy", "{apiGroups: [admissionregistration.k8s.io], resources: [validatingwebhookconfigurations, validatingadmissionpolicies]}", "admissionregistration.k8s.io/validatingwebhookconfigurations=1 admissionregistration.k8s.io/validatingadmissionpolicies=1"},
 	} {
-		s, errs := compileAll(t, setOf("{uncoveredPermissions: ['granular:"+c.verb+"'], resources: ["+c.resources+"]}"))
+		_, sets, errs := schemacheck.Compile(documentsOf(t, setOf("{uncoveredPermissions: ['granular:"+c.verb+"'], resources: ["+c.resources+"]}")))
 		if len(errs) > 0 {
 			t.Errorf("%s: %v", c.verb, errs)
 		}
 		var got []string
-		for _, g := range s.GuardedFields("d0.yaml") {
+		for _, g := range sets.GuardedFields("d0.yaml") {
 			got = append(got, fmt.Sprintf("%s/%s=%d", g.Group, g.Resource, g.Fields))
 		}
 		if text := strings.Join(got, " "); text != c.want {
 			t.Errorf("%s: guards %q, want %q", c.verb, text, c.want)
 		}
 	}
-	s, _ := compileAll(t, setOf("{uncoveredPermissions: ['granular:taints'], resources: [{apiGroups: [''], resources: [pods]}]}"))
-	if got := s.GuardedFields("d0.yaml"); got != nil {
+	s, sets, _ := schemacheck.Compile(documentsOf(t, setOf("{uncoveredPermissions: ['granular:taints'], resources: [{apiGroups: [''], resources: [pods]}]}")))
+	if got := sets.GuardedFields("d0.yaml"); got != nil {
 		t.Errorf("taints on pods guard %v", got)
 	}
 	if _, err := s.Kind(runtimeschema.GroupVersionKind{Version: "v1", Kind: "Pod"}); err != nil {

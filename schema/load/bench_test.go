@@ -5,7 +5,7 @@ import (
 	"runtime"
 	"testing"
 
-	"github.com/fieldperm/fieldperm/schema"
+	"github.com/fieldperm/fieldperm/schema/compile"
 )
 
 // BenchmarkOffline compiles every built-in kind with the catalogue.
@@ -35,7 +35,7 @@ func BenchmarkCompile500CRDs(b *testing.B) {
 	for b.Loop() {
 		docs := decodeAll(b, definitions)
 		decoded := b.Elapsed()
-		compiled, errs := schema.Compile(docs)
+		compiled, errs := compile.Compile(docs)
 		compiling += (b.Elapsed() - decoded).Seconds()
 		if len(errs) > 0 {
 			b.Fatal(errs)
@@ -54,10 +54,10 @@ func BenchmarkCompile500CRDs(b *testing.B) {
 	b.ReportMetric(whole-alone, "MiB-documents")
 }
 
-func decodeAll(b *testing.B, definitions [][]byte) schema.Documents {
+func decodeAll(b *testing.B, definitions [][]byte) compile.Documents {
 	b.Helper()
 	builtIn, errs := builtInDocuments()
-	custom := make([]schema.Documents, len(definitions))
+	custom := make([]compile.Documents, len(definitions))
 	for i, raw := range definitions {
 		var faults []error
 		custom[i], faults = CRD(fmt.Sprintf("definition %d", i), raw)

@@ -23,7 +23,7 @@ import (
 	smd "sigs.k8s.io/structured-merge-diff/v6/schema"
 	"sigs.k8s.io/structured-merge-diff/v6/typed"
 
-	"github.com/fieldperm/fieldperm/schema"
+	"github.com/fieldperm/fieldperm/schema/compile"
 )
 
 //go:embed apiservice.yaml
@@ -54,24 +54,24 @@ func extraKinds() map[runtimeschema.GroupVersionKind]string {
 // BuiltIn returns the kinds that a kube-apiserver stores, in every version that client-go knows, including old ones: client-go's typed
 // schema, and the kinds that it lacks (extraKinds). The types are those that the server publishes, with defaults, list types and map
 // types. Callers may change the kinds, but not the types.
-func BuiltIn() (schema.Topology, error) {
+func BuiltIn() (compile.Topology, error) {
 	topology, err := builtInTopology()
 	topology.Kinds = maps.Clone(topology.Kinds)
 	return topology, err
 }
 
 // builtInTopology makes what BuiltIn returns, once.
-var builtInTopology = sync.OnceValues(func() (schema.Topology, error) {
+var builtInTopology = sync.OnceValues(func() (compile.Topology, error) {
 	known, err := clientScheme()
 	if err != nil {
-		return schema.Topology{}, err
+		return compile.Topology{}, err
 	}
 	converter := applyconfigurations.NewTypeConverter(known)
 	types, err := clientTypes(converter)
 	if err != nil {
-		return schema.Topology{}, err
+		return compile.Topology{}, err
 	}
-	topology := schema.Topology{Source: builtInSource, Kinds: extraKinds(), RoundTrips: true}
+	topology := compile.Topology{Source: builtInSource, Kinds: extraKinds(), RoundTrips: true}
 	for gvk := range known.AllKnownTypes() {
 		object, ok := persisted(known, gvk)
 		if !ok {
@@ -79,25 +79,25 @@ var builtInTopology = sync.OnceValues(func() (schema.Topology, error) {
 		}
 		value, err := converter.ObjectToTyped(object)
 		if err != nil {
-			return schema.Topology{}, fmt.Errorf("built-in kinds: %s: %w", gvk, err)
+			return compile.Topology{}, fmt.Errorf("built-in kinds: %s: %w", gvk, err)
 		}
 		name := value.TypeRef().NamedType
 		if name == nil {
-			return schema.Topology{}, fmt.Errorf("built-in kinds: %s: its type has no name", gvk)
+			return compile.Topology{}, fmt.Errorf("built-in kinds: %s: its type has no name", gvk)
 		}
 		topology.Kinds[gvk] = *name
 	}
 	extensions, err := extensionTypes()
 	if err != nil {
-		return schema.Topology{}, err
+		return compile.Topology{}, err
 	}
 	aggregation, err := typed.NewParser(typed.YAMLObject(apiServiceTypes))
 	if err != nil {
-		return schema.Topology{}, fmt.Errorf("built-in kinds: APIService: %w", err)
+		return compile.Topology{}, fmt.Errorf("built-in kinds: APIService: %w", err)
 	}
 	binding, err := typed.NewParser(typed.YAMLObject(bindingTypes))
 	if err != nil {
-		return schema.Topology{}, fmt.Errorf("built-in kinds: Binding: %w", err)
+		return compile.Topology{}, fmt.Errorf("built-in kinds: Binding: %w", err)
 	}
 	topology.Types = &smd.Schema{Types: slices.Concat(types, extensions, aggregation.Schema.Types, binding.Schema.Types)}
 	return topology, nil

@@ -13,10 +13,11 @@ import (
 	smd "sigs.k8s.io/structured-merge-diff/v6/schema"
 
 	"github.com/fieldperm/fieldperm/schema"
+	"github.com/fieldperm/fieldperm/schema/compile"
 	"github.com/fieldperm/fieldperm/schema/fieldpath"
 )
 
-func builtIn(t *testing.T) schema.Topology {
+func builtIn(t *testing.T) compile.Topology {
 	t.Helper()
 	topology, err := BuiltIn()
 	if err != nil {
@@ -103,7 +104,7 @@ func checkReferences(t *testing.T, types *smd.Schema, ref smd.TypeRef, at string
 }
 
 func TestBuiltIn_Topology(t *testing.T) {
-	compiled, errs := schema.Compile(schema.Documents{Topologies: []schema.Topology{builtIn(t)}})
+	compiled, errs := compile.Compile(compile.Documents{Topologies: []compile.Topology{builtIn(t)}})
 	noErrors(t, errs)
 	deployment := node(t, compiled, gvk("apps", "v1", "Deployment"), "spec", "template", "spec", "containers")
 	if l := deployment.List(); l.Atomic() || l.Keys()[0].Name != "name" {
@@ -154,14 +155,14 @@ func noErrors(t *testing.T, errs []error) {
 	}
 }
 
-func strictSchema(t *testing.T) (schema.Topology, *schema.Schema) {
+func strictSchema(t *testing.T) (compile.Topology, *schema.Schema) {
 	t.Helper()
 	topology := builtIn(t)
 	permissions, err := Catalogue(true)
 	if err != nil {
 		t.Fatal(err)
 	}
-	return topology, compileDocuments(t, schema.Documents{Topologies: []schema.Topology{topology}, Permissions: permissions})
+	return topology, compileDocuments(t, compile.Documents{Topologies: []compile.Topology{topology}, Permissions: permissions})
 }
 
 // Every document of the catalogue is about an existing kind.
@@ -259,7 +260,7 @@ func (w *coverage) visit(ref smd.TypeRef, n *schema.Node, path string, root, cov
 // This proves that the test above can fail: without the catalogue no field has a verb.
 func TestCatalogue_EveryFieldHasAVerb_NoticesBareFields(t *testing.T) {
 	topology := builtIn(t)
-	compiled, errs := schema.Compile(schema.Documents{Topologies: []schema.Topology{topology}})
+	compiled, errs := compile.Compile(compile.Documents{Topologies: []compile.Topology{topology}})
 	noErrors(t, errs)
 	k, err := compiled.Kind(gvk("apps", "v1", "Deployment"))
 	if err != nil {

@@ -11,6 +11,7 @@ import (
 	"github.com/fieldperm/fieldperm/api/v1alpha1"
 	"github.com/fieldperm/fieldperm/schema"
 	"github.com/fieldperm/fieldperm/schema/catalog"
+	"github.com/fieldperm/fieldperm/schema/compile"
 	"github.com/fieldperm/fieldperm/schema/endpoint"
 	"github.com/fieldperm/fieldperm/schema/fieldpath"
 )
@@ -18,7 +19,7 @@ import (
 // Catalogue returns the built-in permissions and the recorded writes of the API server itself. If strict is true, an entry that is not
 // optional is required for kinds of the linked version. If strict is false, every entry is optional, because a server of another version
 // may lack a field. The error joins all faults. Callers must not change the entries.
-func Catalogue(strict bool) ([]schema.PermissionDocument, error) {
+func Catalogue(strict bool) ([]compile.PermissionDocument, error) {
 	read := lenient
 	if strict {
 		read = strictly
@@ -28,10 +29,10 @@ func Catalogue(strict bool) ([]schema.PermissionDocument, error) {
 }
 
 // lenient and strictly read the embedded files once.
-var lenient, strictly = sync.OnceValues(func() ([]schema.PermissionDocument, error) { return embedded(false) }),
-	sync.OnceValues(func() ([]schema.PermissionDocument, error) { return embedded(true) })
+var lenient, strictly = sync.OnceValues(func() ([]compile.PermissionDocument, error) { return embedded(false) }),
+	sync.OnceValues(func() ([]compile.PermissionDocument, error) { return embedded(true) })
 
-func embedded(strict bool) ([]schema.PermissionDocument, error) {
+func embedded(strict bool) ([]compile.PermissionDocument, error) {
 	docs, err := catalogue(catalog.Files(), strict)
 	if err != nil {
 		return nil, err
@@ -72,17 +73,17 @@ type catalogueReader struct {
 	strict    bool
 	fragments map[string][]catalogueEntry
 	// contained are the fragments that expand has included, with their places.
-	contained []schema.Contained
+	contained []compile.Contained
 	errs      []error
 }
 
-func catalogue(files fs.FS, strict bool) ([]schema.PermissionDocument, error) {
+func catalogue(files fs.FS, strict bool) ([]compile.PermissionDocument, error) {
 	names, err := fs.Glob(files, "*.yaml")
 	if err != nil {
 		return nil, fmt.Errorf("catalogue: %w", err)
 	}
 	r, decoded := newCatalogueReader(files, names, strict)
-	var docs []schema.PermissionDocument
+	var docs []compile.PermissionDocument
 	kinds := map[string][]string{}
 	for i, name := range names {
 		for j := range decoded[i].Kinds {
@@ -123,12 +124,12 @@ func newCatalogueReader(files fs.FS, names []string, strict bool) (*catalogueRea
 }
 
 // writes returns the recorded fields that the API server writes by itself (D13).
-func writes() []schema.PermissionDocument {
+func writes() []compile.PermissionDocument {
 	type about struct {
 		kind     endpoint.Kind
 		versions string
 	}
-	var docs []schema.PermissionDocument
+	var docs []compile.PermissionDocument
 	known, entries := map[about]int{}, map[about]map[string]int{}
 	for _, w := range endpoint.FreeWrites() {
 		for _, version := range w.Versions {
@@ -137,8 +138,8 @@ func writes() []schema.PermissionDocument {
 			if !ok {
 				at = len(docs)
 				known[of], entries[of] = at, map[string]int{}
-				docs = append(docs, schema.PermissionDocument{
-					Source: "endpoint/written.yaml#" + w.Kind.Kind, Rank: schema.RankCatalogue,
+				docs = append(docs, compile.PermissionDocument{
+					Source: "endpoint/written.yaml#" + w.Kind.Kind, Rank: compile.RankCatalogue,
 					Group: w.Kind.Group, Kind: w.Kind.Kind, Versions: []string{version},
 				})
 			}
@@ -147,7 +148,7 @@ func writes() []schema.PermissionDocument {
 			if !ok {
 				i = len(doc.Entries)
 				entries[of][w.Field] = i
-				doc.Entries = append(doc.Entries, schema.Entry{
+				doc.Entries = append(doc.Entries, compile.Entry{
 					FieldPermission: v1alpha1.FieldPermission{Path: w.Field}, Optional: true, Pointer: fieldpath.Pointer("", w.Field),
 				})
 			}
@@ -180,14 +181,14 @@ func (r *catalogueReader) decode(files fs.FS, name string, into *catalogueFile) 
 	r.errs = append(r.errs, errs...)
 }
 
-func (r *catalogueReader) document(file, at string, k *catalogueKind) schema.PermissionDocument {
-	doc := schema.PermissionDocument{
+func (r *catalogueReader) document(file, at string, k *catalogueKind) compile.PermissionDocument {
+	doc := compile.PermissionDocument{
 		// Each kind has its own source, so that a fault in one kind does not affect others.
-		Source: source(file) + "#" + k.Kind, Rank: schema.RankCatalogue,
+		Source: source(file) + "#" + k.Kind, Rank: compile.RankCatalogue,
 		Group: k.Group, Kind: k.Kind, Versions: k.Versions,
 	}
 	if k.Kind == "*" {
-		doc.Rank = schema.RankEveryKind
+		doc.Rank = compile.RankEveryKind
 	}
 	if k.Kind == "" || (k.Kind == "*") != (k.Group == "*") {
 		r.errs = append(r.errs, fault(doc.Source, at, "kind %q of group %q: name one kind, or \"*\" for both", k.Kind, k.Group))
@@ -206,8 +207,8 @@ func (i inclusion) of(e *catalogueEntry) inclusion {
 }
 
 // expand returns the entries below a path with every fragment expanded. within are the names of the fragments that are being expanded.
-func (r *catalogueReader) expand(source, at, path string, as inclusion, list []catalogueEntry, within []string) []schema.Entry {
-	var out []schema.Entry
+func (r *catalogueReader) expand(source, at, path string, as inclusion, list []catalogueEntry, within []string) []compile.Entry {
+	var out []compile.Entry
 	for i, e := range list {
 		place := fmt.Sprintf("%s/%d", at, i)
 		e.Path = path + e.Path
@@ -223,7 +224,7 @@ func (r *catalogueReader) expand(source, at, path string, as inclusion, list []c
 			if e.Verb == "" && (e.Why != "" || len(e.Powers) > 0) {
 				r.errs = append(r.errs, fault(source, place, "has no verb to have powers: add a verb"))
 			}
-			out = append(out, schema.Entry{
+			out = append(out, compile.Entry{
 				FieldPermission: e.FieldPermission, Role: e.Role, Optional: as.of(&e).optional, Bare: as.of(&e).bare, Pointer: place,
 				Why: e.Why, Powers: e.Powers,
 			})
@@ -238,7 +239,7 @@ func (r *catalogueReader) expand(source, at, path string, as inclusion, list []c
 		case slices.Contains(within, e.Include):
 			r.errs = append(r.errs, fault(source, place+"/include", "fragment %q includes itself, through %s: break the cycle", e.Include, strings.Join(within, ", ")))
 		default:
-			r.contained = append(r.contained, schema.Contained{Fragment: schema.Fragment{Name: e.Include, At: normal(e.Path)}, IsPart: as.of(&e).part})
+			r.contained = append(r.contained, compile.Contained{Fragment: compile.Fragment{Name: e.Include, At: normal(e.Path)}, IsPart: as.of(&e).part})
 			out = append(out, r.expand(source, fieldpath.Pointer(place, "include", e.Include), e.Path, as.of(&e), fragment, append(slices.Clone(within), e.Include))...)
 		}
 	}

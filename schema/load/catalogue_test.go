@@ -6,6 +6,7 @@ import (
 	"testing/fstest"
 
 	"github.com/fieldperm/fieldperm/schema"
+	"github.com/fieldperm/fieldperm/schema/compile"
 )
 
 func files(contents map[string]string) fstest.MapFS {
@@ -25,7 +26,7 @@ func TestCatalogue_Expands(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if len(docs) != 3 || docs[0].Rank != schema.RankEveryKind || docs[1].Rank != schema.RankCatalogue || docs[0].Entries[0].Role != schema.RoleServerWritten {
+	if len(docs) != 3 || docs[0].Rank != compile.RankEveryKind || docs[1].Rank != compile.RankCatalogue || docs[0].Entries[0].Role != schema.RoleServerWritten {
 		t.Fatalf("documents %+v", docs)
 	}
 	var got []string

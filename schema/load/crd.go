@@ -14,6 +14,7 @@ import (
 
 	"github.com/fieldperm/fieldperm/api/v1alpha1"
 	"github.com/fieldperm/fieldperm/schema"
+	"github.com/fieldperm/fieldperm/schema/compile"
 	"github.com/fieldperm/fieldperm/schema/endpoint"
 	"github.com/fieldperm/fieldperm/schema/fieldpath"
 )
@@ -24,13 +25,13 @@ const verbScale = "scale"
 // CRD decodes one CustomResourceDefinition, YAML or JSON. It returns the types of every served version, and the permissions in both
 // forms: the keys in the schemas and the annotation. It accepts keys that only a newer API server knows, because a server has admitted
 // them; Decode refuses them in files.
-func CRD(source string, raw []byte) (schema.Documents, []error) {
+func CRD(source string, raw []byte) (compile.Documents, []error) {
 	return customResource(source, raw, false)
 }
 
 // InlinePermissions returns the permission keys that an author wrote into the schemas of a CustomResourceDefinition, by version, served
 // or not. The errors name the definition as their source.
-func InlinePermissions(raw []byte) (map[string][]schema.Entry, []error) {
+func InlinePermissions(raw []byte) (map[string][]compile.Entry, []error) {
 	d, errs := decodeDefinition("CustomResourceDefinition", raw, false)
 	if len(errs) > 0 {
 		return nil, errs
@@ -50,13 +51,13 @@ type definition struct {
 	tree   map[string]any
 }
 
-func customResource(source string, raw []byte, strict bool) (schema.Documents, []error) {
+func customResource(source string, raw []byte, strict bool) (compile.Documents, []error) {
 	d, errs := decodeDefinition(source, raw, strict)
 	if len(errs) > 0 {
-		return schema.Documents{}, errs
+		return compile.Documents{}, errs
 	}
 	if errs := d.check(); len(errs) > 0 {
-		return schema.Documents{}, errs
+		return compile.Documents{}, errs
 	}
 	inline, errs := d.inline(strict)
 	annotated, more := d.annotated()
@@ -66,29 +67,29 @@ func customResource(source string, raw []byte, strict bool) (schema.Documents, [
 		errs = append(errs, err)
 	}
 	if len(errs) > 0 {
-		return schema.Documents{}, errs
+		return compile.Documents{}, errs
 	}
-	docs, x := schema.Documents{Topologies: []schema.Topology{topology}}, expansionOf(source)
+	docs, x := compile.Documents{Topologies: []compile.Topology{topology}}, expansionOf(source)
 	// If there are two entries for one path, the later one counts: the author's over the derived one, and the annotation over the keys of
 	// the schema, because a server keeps only the annotation.
 	for _, part := range []struct {
 		form    schema.Form
-		entries map[string][]schema.Entry
+		entries map[string][]compile.Entry
 	}{{schema.FormScale, d.scale()}, {schema.FormSchemaKeys, inline}, {schema.FormAnnotation, annotated}} {
 		for _, version := range slices.Sorted(maps.Keys(part.entries)) {
 			guarded, faults := x.include(part.entries[version])
 			if errs = append(errs, faults...); x.left < 0 {
-				return schema.Documents{}, errs
+				return compile.Documents{}, errs
 			}
-			docs.Permissions = append(docs.Permissions, schema.PermissionDocument{
-				Source: source, Rank: schema.RankCustomResource, Form: part.form,
+			docs.Permissions = append(docs.Permissions, compile.PermissionDocument{
+				Source: source, Rank: compile.RankCustomResource, Form: part.form,
 				Group: d.crd.Spec.Group, Kind: d.crd.Spec.Names.Kind, Versions: []string{version},
 				Entries: guarded, Contains: x.contained,
 			})
 		}
 	}
 	if len(errs) > 0 {
-		return schema.Documents{}, errs
+		return compile.Documents{}, errs
 	}
 	return docs, nil
 }
@@ -171,12 +172,12 @@ func (d *definition) check() []error {
 }
 
 // inline returns the permission keys in the schemas, by version.
-func (d *definition) inline(strict bool) (map[string][]schema.Entry, []error) {
+func (d *definition) inline(strict bool) (map[string][]compile.Entry, []error) {
 	f := &finder{source: d.source}
 	if strict {
 		f.known = schemaKeywords()
 	}
-	out := map[string][]schema.Entry{}
+	out := map[string][]compile.Entry{}
 	spec, _ := d.tree["spec"].(map[string]any)
 	versions, _ := spec["versions"].([]any)
 	for i, item := range versions {
@@ -206,7 +207,7 @@ func schemaKeywords() map[string]bool {
 }
 
 // annotated decodes the annotation fieldperm.dev/permission-verbs.
-func (d *definition) annotated() (map[string][]schema.Entry, []error) {
+func (d *definition) annotated() (map[string][]compile.Entry, []error) {
 	text, ok := d.crd.Annotations[v1alpha1.PermissionVerbsAnnotation]
 	if !ok {
 		return nil, nil
@@ -217,7 +218,7 @@ func (d *definition) annotated() (map[string][]schema.Entry, []error) {
 		return nil, errs
 	}
 	var errs []error
-	out := map[string][]schema.Entry{}
+	out := map[string][]compile.Entry{}
 	for _, version := range slices.Sorted(maps.Keys(versions)) {
 		place := fieldpath.Pointer(at, version)
 		if !slices.ContainsFunc(d.crd.Spec.Versions, func(v apiextensionsv1.CustomResourceDefinitionVersion) bool { return v.Name == version }) {
@@ -235,7 +236,7 @@ func (d *definition) annotated() (map[string][]schema.Entry, []error) {
 }
 
 // barred reports whether any version has a barrier.
-func barred(versions map[string][]schema.Entry) bool {
+func barred(versions map[string][]compile.Entry) bool {
 	for _, list := range versions {
 		if slices.ContainsFunc(list, isBarrier) {
 			return true
@@ -244,17 +245,17 @@ func barred(versions map[string][]schema.Entry) bool {
 	return false
 }
 
-func isBarrier(e schema.Entry) bool { return e.Excluded || e.ExcludedWhen != "" }
+func isBarrier(e compile.Entry) bool { return e.Excluded || e.ExcludedWhen != "" }
 
 // scale returns the entries for the replicas that the scale subresource writes, so that the same verb allows a change through the object
 // and through the Scale.
-func (d *definition) scale() map[string][]schema.Entry {
-	out := map[string][]schema.Entry{}
+func (d *definition) scale() map[string][]compile.Entry {
+	out := map[string][]compile.Entry{}
 	for i, v := range d.crd.Spec.Versions {
 		if v.Subresources == nil || v.Subresources.Scale == nil {
 			continue
 		}
-		out[v.Name] = []schema.Entry{{
+		out[v.Name] = []compile.Entry{{
 			FieldPermission: v1alpha1.FieldPermission{Path: v.Subresources.Scale.SpecReplicasPath, Verb: verbScale},
 			Optional:        true,
 			Pointer:         fmt.Sprintf("/spec/versions/%d/subresources/scale/specReplicasPath", i),
@@ -264,10 +265,10 @@ func (d *definition) scale() map[string][]schema.Entry {
 }
 
 // entries returns the permissions as entries with their pointers.
-func entries(permissions []v1alpha1.FieldPermission, pointer string) []schema.Entry {
-	out := make([]schema.Entry, 0, len(permissions))
+func entries(permissions []v1alpha1.FieldPermission, pointer string) []compile.Entry {
+	out := make([]compile.Entry, 0, len(permissions))
 	for i, p := range permissions {
-		out = append(out, schema.Entry{FieldPermission: p, Pointer: fieldpath.Pointer(pointer, fmt.Sprint(i))})
+		out = append(out, compile.Entry{FieldPermission: p, Pointer: fieldpath.Pointer(pointer, fmt.Sprint(i))})
 	}
 	return out
 }

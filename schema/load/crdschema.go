@@ -11,15 +11,15 @@ import (
 	"k8s.io/kube-openapi/pkg/validation/spec"
 	smd "sigs.k8s.io/structured-merge-diff/v6/schema"
 
-	"github.com/fieldperm/fieldperm/schema"
+	"github.com/fieldperm/fieldperm/schema/compile"
 )
 
 // topology converts the served versions in the way an API server does. It uses their structural schemas, with the apiVersion, kind and
 // metadata of Kubernetes at the root and in embedded resources.
-func (d *definition) topology() (schema.Topology, error) {
+func (d *definition) topology() (compile.Topology, error) {
 	losses := d.losses()
 	types := &smd.Schema{}
-	topology := schema.Topology{
+	topology := compile.Topology{
 		Source: d.source, Kinds: map[runtimeschema.GroupVersionKind]string{},
 		Plurals: map[runtimeschema.GroupVersionKind]string{}, OtherNames: map[runtimeschema.GroupVersionKind][]string{}, Replicas: map[runtimeschema.GroupVersionKind]string{},
 		StatusInside: map[runtimeschema.GroupVersionKind]bool{}, Reads: map[runtimeschema.GroupVersionKind]func(map[string]any) bool{}, Lossy: map[runtimeschema.GroupVersionKind]string{}, KeepsNames: !d.convertsByWebhook(), JSON: true,
@@ -34,14 +34,14 @@ func (d *definition) topology() (schema.Topology, error) {
 		at := fmt.Sprintf("/spec/versions/%d/schema/openAPIV3Schema", i)
 		model, err := versionSchema(v)
 		if err != nil {
-			return schema.Topology{}, fault(d.source, at, "is no structural schema: %v: correct it as the API server would ask", err)
+			return compile.Topology{}, fault(d.source, at, "is no structural schema: %v: correct it as the API server would ask", err)
 		}
 		name := d.crd.Spec.Names.Kind + "." + v.Name + "." + d.crd.Spec.Group
 		// Each version is converted by itself, so that a fault names its version. The types that the converter adds to each, for unknown
 		// fields, are equal.
 		converted, err := schemaconv.ToSchemaFromOpenAPI(map[string]*spec.Schema{name: model}, d.crd.Spec.PreserveUnknownFields)
 		if err != nil {
-			return schema.Topology{}, fault(d.source, at, "is no structural schema: %v: correct it as the API server would ask", err)
+			return compile.Topology{}, fault(d.source, at, "is no structural schema: %v: correct it as the API server would ask", err)
 		}
 		types.Types = append(types.Types, converted.Types...)
 		topology.Kinds[gvk], topology.Plurals[gvk] = name, d.crd.Spec.Names.Plural
@@ -51,7 +51,7 @@ func (d *definition) topology() (schema.Topology, error) {
 		}
 		topology.Reads[gvk], err = reading(v)
 		if err != nil {
-			return schema.Topology{}, fault(d.source, at, "is no structural schema: %v: correct it as the API server would ask", err)
+			return compile.Topology{}, fault(d.source, at, "is no structural schema: %v: correct it as the API server would ask", err)
 		}
 		topology.StatusInside[gvk] = v.Subresources == nil || v.Subresources.Status == nil
 		if v.Subresources != nil && v.Subresources.Scale != nil {
@@ -60,7 +60,7 @@ func (d *definition) topology() (schema.Topology, error) {
 	}
 	meta, err := metaTypes()
 	if err != nil {
-		return schema.Topology{}, fault(d.source, "/spec/versions", "%v", err)
+		return compile.Topology{}, fault(d.source, "/spec/versions", "%v", err)
 	}
 	types.Types = append(types.Types, meta...)
 	topology.Types = types

@@ -14,18 +14,20 @@ import (
 	"github.com/fieldperm/fieldperm/api/v1alpha1"
 	"github.com/fieldperm/fieldperm/internal/manifest"
 	"github.com/fieldperm/fieldperm/schema"
+	"github.com/fieldperm/fieldperm/schema/compile"
+	"github.com/fieldperm/fieldperm/schema/sets"
 )
 
 const acceptedKinds = "PermissionSchema and UncoveredPermissionSet (fieldperm.dev/v1alpha1), CustomResourceDefinition (apiextensions.k8s.io/v1), and a v1 List of them"
 
 // Decode decodes a file of permission documents: YAML or JSON, one or several documents of the accepted kinds. Unknown keys are errors.
 // Each document is a source of its own, named SOURCE#N, or SOURCE if there is only one. The items of a list are named SOURCE/items/N.
-func Decode(source string, raw []byte) (schema.Documents, []error) {
+func Decode(source string, raw []byte) (compile.Documents, []error) {
 	parts, err := manifest.Split(raw)
 	if err != nil {
-		return schema.Documents{}, syntaxFaults(source, err)
+		return compile.Documents{}, syntaxFaults(source, err)
 	}
-	var all []schema.Documents
+	var all []compile.Documents
 	var errs []error
 	for i, part := range parts {
 		name := source
@@ -39,27 +41,27 @@ func Decode(source string, raw []byte) (schema.Documents, []error) {
 		more, faults := decodeDocument(name, part.JSON)
 		all, errs = append(all, more), append(errs, faults...)
 	}
-	return schema.Documents{}.Append(all...), errs
+	return compile.Documents{}.Append(all...), errs
 }
 
-func decodeDocument(source string, raw json.RawMessage) (schema.Documents, []error) {
+func decodeDocument(source string, raw json.RawMessage) (compile.Documents, []error) {
 	var head metav1.TypeMeta
 	if err := json.Unmarshal(raw, &head); err != nil {
-		return schema.Documents{}, []error{fault(source, "", "is no object with apiVersion and kind: give %s", acceptedKinds)}
+		return compile.Documents{}, []error{fault(source, "", "is no object with apiVersion and kind: give %s", acceptedKinds)}
 	}
 	switch head {
 	case metav1.TypeMeta{APIVersion: v1alpha1.GroupVersion.String(), Kind: "PermissionSchema"}:
 		var object v1alpha1.PermissionSchema
 		if errs := decodeStrict(source, "", raw, &object); len(errs) > 0 {
-			return schema.Documents{}, errs
+			return compile.Documents{}, errs
 		}
 		return PermissionSchema(source, &object)
 	case metav1.TypeMeta{APIVersion: v1alpha1.GroupVersion.String(), Kind: "UncoveredPermissionSet"}:
 		var set v1alpha1.UncoveredPermissionSet
 		if errs := decodeStrict(source, "", raw, &set); len(errs) > 0 {
-			return schema.Documents{}, errs
+			return compile.Documents{}, errs
 		}
-		return schema.Documents{Uncovered: []schema.UncoveredDocument{{Source: source, Set: set}}}, nil
+		return compile.Documents{Uncovered: []sets.Document{{Source: source, Set: set}}}, nil
 	case metav1.TypeMeta{APIVersion: "apiextensions.k8s.io/v1", Kind: "CustomResourceDefinition"}:
 		return customResource(source, raw, true)
 	case metav1.TypeMeta{APIVersion: "v1", Kind: "List"}:
@@ -69,29 +71,29 @@ func decodeDocument(source string, raw json.RawMessage) (schema.Documents, []err
 	if head.Kind == v1alpha1.ConditionalPolicyKind {
 		cure = "apply it to the cluster, or give it to kubectl fieldperm with --policies"
 	}
-	return schema.Documents{}, []error{fault(source, "/kind", "kind %q of %q is not accepted: %s", head.Kind, head.APIVersion, cure)}
+	return compile.Documents{}, []error{fault(source, "/kind", "kind %q of %q is not accepted: %s", head.Kind, head.APIVersion, cure)}
 }
 
-func decodeList(source string, raw []byte) (schema.Documents, []error) {
+func decodeList(source string, raw []byte) (compile.Documents, []error) {
 	var list struct {
 		metav1.TypeMeta `json:",inline"`
 		metav1.ListMeta `json:"metadata,omitempty"`
 		Items           []json.RawMessage `json:"items"`
 	}
 	if errs := decodeStrict(source, "", raw, &list); len(errs) > 0 {
-		return schema.Documents{}, errs
+		return compile.Documents{}, errs
 	}
-	var all []schema.Documents
+	var all []compile.Documents
 	var errs []error
 	for i, item := range list.Items {
 		more, faults := decodeDocument(fmt.Sprintf("%s/items/%d", source, i), item)
 		all, errs = append(all, more), append(errs, faults...)
 	}
-	return schema.Documents{}.Append(all...), errs
+	return compile.Documents{}.Append(all...), errs
 }
 
 // PermissionSchema converts an administrator's object into a document.
-func PermissionSchema(source string, object *v1alpha1.PermissionSchema) (schema.Documents, []error) {
+func PermissionSchema(source string, object *v1alpha1.PermissionSchema) (compile.Documents, []error) {
 	var errs []error
 	if err := ofFragment(source, &object.Spec); err != nil {
 		errs = append(errs, err)
@@ -113,10 +115,10 @@ func PermissionSchema(source string, object *v1alpha1.PermissionSchema) (schema.
 	x := expansionOf(source)
 	guarded, faults := x.include(entries(object.Spec.Permissions, "/spec/permissions"))
 	if errs = append(errs, faults...); len(errs) > 0 {
-		return schema.Documents{}, errs
+		return compile.Documents{}, errs
 	}
-	return schema.Documents{Permissions: []schema.PermissionDocument{{
-		Source: source, Rank: schema.RankAdministrator, Form: schema.FormPermissionSchema,
+	return compile.Documents{Permissions: []compile.PermissionDocument{{
+		Source: source, Rank: compile.RankAdministrator, Form: schema.FormPermissionSchema,
 		Group: object.Spec.Group, Kind: object.Spec.Kind, Versions: object.Spec.Versions, Fragment: object.Spec.Fragment,
 		Entries: guarded, Contains: x.contained,
 	}}}, nil

@@ -5,6 +5,7 @@ import (
 	"testing"
 
 	"github.com/fieldperm/fieldperm/schema"
+	"github.com/fieldperm/fieldperm/schema/compile"
 )
 
 // wantFaults checks that every error has a position, and that each wanted "source:pointer: message" is among the errors. A wanted text is
@@ -133,7 +134,7 @@ func TestDecode_ThenCompileRefuses(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			docs, errs := Decode("f.yaml", []byte(deploymentHead+test.entries))
 			noErrors(t, errs)
-			compiled, errs := schema.Compile(builtins.Append(docs))
+			compiled, errs := compile.Compile(builtins.Append(docs))
 			wantFaults(t, errs, test.begins, test.contains...)
 			if _, err := compiled.Kind(gvk("apps", "v1", "Deployment")); err == nil {
 				t.Error("the kind compiled in spite of the fault")
@@ -157,7 +158,7 @@ func TestDecode_List(t *testing.T) {
 func TestDecode_EmptyDocuments(t *testing.T) {
 	docs, errs := Decode("f.yaml", []byte("---\n# nothing\n--- # nor here\n\n"+deploymentHead+"  - {path: .spec.paused, verb: a}\n---\n"))
 	noErrors(t, errs)
-	if len(docs.Permissions) != 1 || docs.Permissions[0].Source != "f.yaml" || docs.Permissions[0].Rank != schema.RankAdministrator {
+	if len(docs.Permissions) != 1 || docs.Permissions[0].Source != "f.yaml" || docs.Permissions[0].Rank != compile.RankAdministrator {
 		t.Errorf("documents %+v", docs.Permissions)
 	}
 }

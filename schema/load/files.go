@@ -5,13 +5,15 @@ import (
 	"path/filepath"
 	"slices"
 
+	"github.com/fieldperm/fieldperm/internal/schemacheck"
 	"github.com/fieldperm/fieldperm/schema"
+	"github.com/fieldperm/fieldperm/schema/compile"
 )
 
 // Files decodes files. For a directory it decodes the files *.yaml, *.yml and *.json, sorted by name, without subdirectories. It returns
 // everything that can be decoded, together with the errors.
-func Files(paths []string) (schema.Documents, []error) {
-	var parts []schema.Documents
+func Files(paths []string) (compile.Documents, []error) {
+	var parts []compile.Documents
 	var errs []error
 	for _, path := range paths {
 		names, err := Paths(path)
@@ -28,7 +30,7 @@ func Files(paths []string) (schema.Documents, []error) {
 			parts, errs = append(parts, more), append(errs, faults...)
 		}
 	}
-	return schema.Documents{}.Append(parts...), errs
+	return compile.Documents{}.Append(parts...), errs
 }
 
 // Offline compiles the built-in kinds, the catalogue and files, without any server.
@@ -38,20 +40,20 @@ func Offline(paths []string) (*schema.Schema, []error) {
 		return &schema.Schema{}, errs
 	}
 	files, errs := Files(paths)
-	compiled, faults := schema.Compile(docs.Append(files))
+	compiled, _, faults := schemacheck.Compile(docs.Append(files))
 	return compiled, append(errs, faults...)
 }
 
-func builtInDocuments() (schema.Documents, []error) {
+func builtInDocuments() (compile.Documents, []error) {
 	topology, err := BuiltIn()
 	if err != nil {
-		return schema.Documents{}, []error{err}
+		return compile.Documents{}, []error{err}
 	}
 	permissions, err := Catalogue(false)
 	if err != nil {
-		return schema.Documents{}, separate(err)
+		return compile.Documents{}, separate(err)
 	}
-	return schema.Documents{Topologies: []schema.Topology{topology}, Permissions: permissions}, nil
+	return compile.Documents{Topologies: []compile.Topology{topology}, Permissions: permissions}, nil
 }
 
 // Paths returns the path itself if it is a file. For a directory it returns the files *.yaml, *.yml and *.json, sorted by name, without

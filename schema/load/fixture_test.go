@@ -4,13 +4,15 @@ import (
 	"fmt"
 	"testing"
 
+	"github.com/fieldperm/fieldperm/internal/schemacheck"
 	"github.com/fieldperm/fieldperm/schema"
+	"github.com/fieldperm/fieldperm/schema/compile"
 )
 
 // test/schematest has the same for the packages that this one does not import.
 
 // documentsOf returns the built-in kinds, the catalogue, and documents, whose sources are d0.yaml, d1.yaml and so on.
-func documentsOf(t *testing.T, texts ...string) schema.Documents {
+func documentsOf(t *testing.T, texts ...string) compile.Documents {
 	t.Helper()
 	out, errs := builtInDocuments()
 	noErrors(t, errs)
@@ -22,9 +24,9 @@ func documentsOf(t *testing.T, texts ...string) schema.Documents {
 	return out
 }
 
-func compileDocuments(t *testing.T, documents schema.Documents) *schema.Schema {
+func compileDocuments(t *testing.T, documents compile.Documents) *schema.Schema {
 	t.Helper()
-	out, errs := schema.Compile(documents)
+	out, _, errs := schemacheck.Compile(documents)
 	noErrors(t, errs)
 	return out
 }
@@ -32,7 +34,8 @@ func compileDocuments(t *testing.T, documents schema.Documents) *schema.Schema {
 // compileAll compiles documents with the built-in kinds and the catalogue.
 func compileAll(t *testing.T, texts ...string) (*schema.Schema, []error) {
 	t.Helper()
-	return schema.Compile(documentsOf(t, texts...))
+	out, _, errs := schemacheck.Compile(documentsOf(t, texts...))
+	return out, errs
 }
 
 // compileBuiltIn is compileAll for documents without faults.
@@ -42,7 +45,7 @@ func compileBuiltIn(t *testing.T, texts ...string) *schema.Schema {
 }
 
 // compileWith is compileBuiltIn for decoded documents.
-func compileWith(t *testing.T, documents schema.Documents) *schema.Schema {
+func compileWith(t *testing.T, documents compile.Documents) *schema.Schema {
 	t.Helper()
 	return compileDocuments(t, documentsOf(t).Append(documents))
 }

@@ -8,6 +8,7 @@ import (
 	runtimeschema "k8s.io/apimachinery/pkg/runtime/schema"
 
 	"github.com/fieldperm/fieldperm/schema"
+	"github.com/fieldperm/fieldperm/schema/compile"
 )
 
 // fragmentSchema returns a PermissionSchema about a fragment, with entries in the flow style of YAML.
@@ -41,7 +42,7 @@ func TestC2_ABarrierOfAFragmentHoldsInEveryKindThatContainsIt(t *testing.T) {
 			if len(errs) > 0 {
 				t.Fatal(errs)
 			}
-			kinds := s.KindsOf(&schema.PermissionDocument{Fragment: c.fragment})
+			kinds := (&compile.PermissionDocument{Fragment: c.fragment}).KindsIn(s)
 			for kind, at := range c.want {
 				if got := verbsAt(t, s, kind, at+c.path); !strings.HasSuffix(got, "EXAMPLE.COM/Y") {
 					t.Errorf("%s has %q", kind.Kind, got)
@@ -140,7 +141,7 @@ func TestG5_FragmentsInTypesOfAnAggregatedAPI(t *testing.T) {
 		}
 		docs.Topologies[0] = workloadKinds(t)
 		docs.Topologies = append(docs.Topologies, topology)
-		out, _ := schema.Compile(docs)
+		out, _ := compile.Compile(docs)
 		return out
 	}
 	run, zun := gvk("a.example.com", "v1", "Run"), gvk("a.example.com", "v1", "Zun")

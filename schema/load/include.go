@@ -10,8 +10,8 @@ import (
 
 	"github.com/fieldperm/fieldperm/api/v1alpha1"
 	"github.com/fieldperm/fieldperm/internal/spelling"
-	"github.com/fieldperm/fieldperm/schema"
 	"github.com/fieldperm/fieldperm/schema/catalog"
+	"github.com/fieldperm/fieldperm/schema/compile"
 	"github.com/fieldperm/fieldperm/schema/fieldpath"
 )
 
@@ -37,7 +37,7 @@ type expansion struct {
 	// left is how many more entries the document may have.
 	left int
 	// contained are the fragments that the last call of include has included, also those that others include.
-	contained []schema.Contained
+	contained []compile.Contained
 }
 
 func expansionOf(source string) *expansion {
@@ -45,7 +45,7 @@ func expansionOf(source string) *expansion {
 }
 
 // take counts entries of the document. It returns a fault if there are too many.
-func (x *expansion) take(entries []schema.Entry) error {
+func (x *expansion) take(entries []compile.Entry) error {
 	if x.left -= len(entries); x.left >= 0 || len(entries) == 0 {
 		return nil
 	}
@@ -55,16 +55,16 @@ func (x *expansion) take(entries []schema.Entry) error {
 
 // include replaces the includes among entries of the document. The entries of a fragment come after those of the author. If both have
 // a path, the author's entry counts. Of two includes the deeper one counts. Entries that do not count are counted, too.
-func (x *expansion) include(entries []schema.Entry) ([]schema.Entry, []error) {
+func (x *expansion) include(entries []compile.Entry) ([]compile.Entry, []error) {
 	source := x.source
 	x.contained = nil
 	if err := x.take(entries); err != nil {
 		return nil, []error{err}
 	}
-	if !slices.ContainsFunc(entries, func(e schema.Entry) bool { return e.Include != "" }) {
+	if !slices.ContainsFunc(entries, func(e compile.Entry) bool { return e.Include != "" }) {
 		return entries, nil
 	}
-	var includes, out []schema.Entry
+	var includes, out []compile.Entry
 	for _, e := range entries {
 		if e.Include != "" {
 			includes = append(includes, e)
@@ -79,7 +79,7 @@ func (x *expansion) include(entries []schema.Entry) ([]schema.Entry, []error) {
 	for i := range out {
 		known[normal(out[i].Path)] = i
 	}
-	slices.SortStableFunc(includes, func(a, b schema.Entry) int { return cmp.Compare(depth(b.Path), depth(a.Path)) })
+	slices.SortStableFunc(includes, func(a, b compile.Entry) int { return cmp.Compare(depth(b.Path), depth(a.Path)) })
 	var errs []error
 	for _, e := range includes {
 		if err := mayInclude(source, e); err != nil {
@@ -109,7 +109,7 @@ func (x *expansion) include(entries []schema.Entry) ([]schema.Entry, []error) {
 }
 
 // mayInclude returns the fault of an include whose fragment or place is not possible.
-func mayInclude(source string, e schema.Entry) error {
+func mayInclude(source string, e compile.Entry) error {
 	if slices.Contains(Fragments(), e.Include) {
 		p, err := fieldpath.ParsePattern(e.Path)
 		switch {
@@ -132,7 +132,7 @@ func mayInclude(source string, e schema.Entry) error {
 
 // expandFragment returns the entries of the fragment at the place of an include, and the fragments that they are of. An error of one of them names
 // the include.
-func expandFragment(e schema.Entry) ([]schema.Entry, []schema.Contained, error) {
+func expandFragment(e compile.Entry) ([]compile.Entry, []compile.Contained, error) {
 	r, err := shipped()
 	if err != nil {
 		return nil, nil, err
@@ -140,9 +140,9 @@ func expandFragment(e schema.Entry) ([]schema.Entry, []schema.Contained, error) 
 	one := catalogueReader{fragments: r.fragments}
 	out := one.expand("catalogue", e.Pointer, e.Path, inclusion{bare: true, part: true}, r.fragments[e.Include], []string{e.Include})
 	for i := range out {
-		out[i].Fragment, out[i].Pointer = schema.Fragment{Name: e.Include, At: normal(e.Path)}, e.Pointer
+		out[i].Fragment, out[i].Pointer = compile.Fragment{Name: e.Include, At: normal(e.Path)}, e.Pointer
 	}
-	return out, append(one.contained, schema.Contained{Fragment: schema.Fragment{Name: e.Include, At: normal(e.Path)}, IsPart: true}), errors.Join(one.errs...)
+	return out, append(one.contained, compile.Contained{Fragment: compile.Fragment{Name: e.Include, At: normal(e.Path)}, IsPart: true}), errors.Join(one.errs...)
 }
 
 // depth returns the number of steps of a path.

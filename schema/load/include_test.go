@@ -8,6 +8,7 @@ import (
 
 	"github.com/fieldperm/fieldperm/api/v1alpha1"
 	"github.com/fieldperm/fieldperm/schema"
+	"github.com/fieldperm/fieldperm/schema/compile"
 )
 
 // runner is a definition with a pod template, in part: metadata and a specification with some fields.
@@ -45,7 +46,7 @@ func compileFragments(t *testing.T, documents ...string) (*schema.Schema, []erro
 	if err != nil {
 		t.Fatal(err)
 	}
-	docs := schema.Documents{Topologies: []schema.Topology{workloadKinds(t)}, Permissions: catalogue}
+	docs := compile.Documents{Topologies: []compile.Topology{workloadKinds(t)}, Permissions: catalogue}
 	for i, document := range documents {
 		more, errs := Decode(fmt.Sprintf("d%d.yaml", i), []byte(document))
 		if len(errs) > 0 {
@@ -53,7 +54,7 @@ func compileFragments(t *testing.T, documents ...string) (*schema.Schema, []erro
 		}
 		docs = docs.Append(more)
 	}
-	return schema.Compile(docs)
+	return compile.Compile(docs)
 }
 
 // TestG5_FragmentsAreThoseOfTheCatalogue: a document gets the verbs of the catalogue, and no role.
@@ -63,7 +64,7 @@ func TestG5_FragmentsAreThoseOfTheCatalogue(t *testing.T) {
 		t.Fatal(err)
 	}
 	for _, name := range Fragments() {
-		entries, _, err := expandFragment(schema.Entry{FieldPermission: fieldPermission(".x", name)})
+		entries, _, err := expandFragment(compile.Entry{FieldPermission: fieldPermission(".x", name)})
 		if err != nil || len(entries) == 0 || r.fragments[name] == nil {
 			t.Errorf("fragment %q: %d entries, %v", name, len(entries), err)
 		}
@@ -174,7 +175,7 @@ func TestG5_AnAPIServerMayInclude(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	s, errs := schema.Compile(schema.Documents{Topologies: []schema.Topology{builtIn, topology}, Permissions: catalogue}.Append(more))
+	s, errs := compile.Compile(compile.Documents{Topologies: []compile.Topology{builtIn, topology}, Permissions: catalogue}.Append(more))
 	if len(errs) > 0 {
 		t.Fatal(errs)
 	}
@@ -277,8 +278,8 @@ func BenchmarkG5_LargestDocument(b *testing.B) {
 				if len(errs) > 0 {
 					b.Fatal(errs)
 				}
-				all := schema.Documents{Topologies: []schema.Topology{topology}, Permissions: catalogue}.Append(docs)
-				if _, errs := schema.Compile(all); len(errs) > 0 {
+				all := compile.Documents{Topologies: []compile.Topology{topology}, Permissions: catalogue}.Append(docs)
+				if _, errs := compile.Compile(all); len(errs) > 0 {
 					b.Fatal(errs)
 				}
 			}

@@ -4,7 +4,7 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/fieldperm/fieldperm/schema"
+	"github.com/fieldperm/fieldperm/schema/compile"
 )
 
 // runnerWith puts the annotation of permissions on the definition of runners.
@@ -92,8 +92,8 @@ func TestG5_AnIncludeOnAFieldLeavesTheBarriersOfItsType(t *testing.T) {
 	}
 	other, errs := Decode("p.yaml", []byte(permissionSchema("p", "a.example.com", "Run", "{path: .spec.template.spec.nodeName, verb: example.com/other}")))
 	noErrors(t, errs)
-	for want, documents := range map[string]schema.Documents{"EXAMPLE.COM/NODE": {}, "example.com/other EXAMPLE.COM/NODE": other} {
-		s := compileDocuments(t, schema.Documents{Topologies: []schema.Topology{builtIn, topology}, Permissions: catalogue}.Append(documents))
+	for want, documents := range map[string]compile.Documents{"EXAMPLE.COM/NODE": {}, "example.com/other EXAMPLE.COM/NODE": other} {
+		s := compileDocuments(t, compile.Documents{Topologies: []compile.Topology{builtIn, topology}, Permissions: catalogue}.Append(documents))
 		if got := verbsAt(t, s, gvk("a.example.com", "v1", "Run"), ".spec.template.spec.nodeName"); got != want {
 			t.Errorf("the node has %q, want %q", got, want)
 		}

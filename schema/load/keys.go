@@ -7,7 +7,7 @@ import (
 	"strings"
 
 	"github.com/fieldperm/fieldperm/api/v1alpha1"
-	"github.com/fieldperm/fieldperm/schema"
+	"github.com/fieldperm/fieldperm/schema/compile"
 	"github.com/fieldperm/fieldperm/schema/fieldpath"
 )
 
@@ -35,7 +35,7 @@ type finder struct {
 	components map[string]any
 	// known are the keywords that a schema may have; nil means any.
 	known   map[string]bool
-	entries []schema.Entry
+	entries []compile.Entry
 	errs    []error
 }
 
@@ -55,7 +55,7 @@ func (f *finder) walk(node map[string]any, path, pointer string) {
 	}
 	if found {
 		own.Path = path
-		f.entries = append(f.entries, schema.Entry{FieldPermission: own, Pointer: pointer})
+		f.entries = append(f.entries, compile.Entry{FieldPermission: own, Pointer: pointer})
 	}
 	for _, keyword := range slices.Sorted(maps.Keys(node)) {
 		switch value := node[keyword].(type) {

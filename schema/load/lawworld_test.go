@@ -15,7 +15,9 @@ import (
 	runtimeschema "k8s.io/apimachinery/pkg/runtime/schema"
 
 	"github.com/fieldperm/fieldperm/fieldperm"
+	"github.com/fieldperm/fieldperm/internal/schemacheck"
 	"github.com/fieldperm/fieldperm/schema"
+	"github.com/fieldperm/fieldperm/schema/compile"
 	"github.com/fieldperm/fieldperm/schema/fieldpath"
 )
 
@@ -224,17 +226,17 @@ func mayMake(t *testing.T, user fieldperm.Authorizer, required []fieldperm.Requi
 
 // lawWorld compiles documents with the kinds of the laws.
 type lawWorld struct {
-	topology  schema.Topology
-	catalogue []schema.PermissionDocument
+	topology  compile.Topology
+	catalogue []compile.PermissionDocument
 	// definitions are those of the custom resources by their text.
-	definitions map[string]schema.Documents
+	definitions map[string]compile.Documents
 	// compiled are the schemas of this round.
 	compiled map[string]*schema.Schema
 }
 
 func newLawWorld(t *testing.T) *lawWorld {
 	t.Helper()
-	w := &lawWorld{topology: workloadKinds(t), definitions: map[string]schema.Documents{}}
+	w := &lawWorld{topology: workloadKinds(t), definitions: map[string]compile.Documents{}}
 	maps.DeleteFunc(w.topology.Kinds, func(kind runtimeschema.GroupVersionKind, _ string) bool {
 		return !slices.ContainsFunc(lawKinds, func(k *lawKind) bool { return k.gvk == kind })
 	})
@@ -265,7 +267,7 @@ func (w *lawWorld) compile(t *testing.T, s scope, documents ...string) *schema.S
 	maps.DeleteFunc(topology.Kinds, func(kind runtimeschema.GroupVersionKind, _ string) bool {
 		return !s.isWhole && kind != s.kind.gvk && (kind != lawPod.gvk || !s.kind.makesPods())
 	})
-	docs := schema.Documents{Topologies: []schema.Topology{topology}, Permissions: w.catalogue, Traced: s.traced}
+	docs := compile.Documents{Topologies: []compile.Topology{topology}, Permissions: w.catalogue, Traced: s.traced}
 	for _, k := range lawKinds {
 		if len(k.definitions) > 0 && k != lawVaults[1] && (s.isWhole || k.gvk.Kind == s.kind.gvk.Kind) {
 			docs = docs.Append(w.decode(t, k.definitions[s.definition%len(k.definitions)]))
@@ -278,7 +280,7 @@ func (w *lawWorld) compile(t *testing.T, s scope, documents ...string) *schema.S
 		}
 		docs = docs.Append(more)
 	}
-	out, errs := schema.Compile(docs)
+	out, _, errs := schemacheck.Compile(docs)
 	if len(errs) > 0 {
 		out = nil
 	}
@@ -287,7 +289,7 @@ func (w *lawWorld) compile(t *testing.T, s scope, documents ...string) *schema.S
 }
 
 // decode decodes a definition once.
-func (w *lawWorld) decode(t *testing.T, definition string) schema.Documents {
+func (w *lawWorld) decode(t *testing.T, definition string) compile.Documents {
 	t.Helper()
 	out, has := w.definitions[definition]
 	if !has {

@@ -7,6 +7,7 @@ import (
 	"testing"
 
 	"github.com/fieldperm/fieldperm/schema"
+	"github.com/fieldperm/fieldperm/schema/compile"
 )
 
 // TestC2_ABarrierHoldsBesideAnEntryWithoutAVerb: the later document gives the field a parameter source alone.
@@ -155,13 +156,13 @@ func TestTraced_AJointBarrierNamesItsDocuments(t *testing.T) {
 // compileFaulty compiles a box whose documents may have faults.
 func compileFaulty(t *testing.T, texts ...string) *schema.Schema {
 	t.Helper()
-	docs := schema.Documents{}
+	docs := compile.Documents{}
 	for i, text := range texts {
 		d, errs := Decode(fmt.Sprintf("d%d.yaml", i), []byte(text))
 		noErrors(t, errs)
 		docs = docs.Append(d)
 	}
-	s, _ := schema.Compile(docs)
+	s, _ := compile.Compile(docs)
 	return s
 }
 

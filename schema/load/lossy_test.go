@@ -10,6 +10,7 @@ import (
 
 	"github.com/fieldperm/fieldperm/fieldperm"
 	"github.com/fieldperm/fieldperm/schema"
+	"github.com/fieldperm/fieldperm/schema/compile"
 	"github.com/fieldperm/fieldperm/verbs"
 )
 
@@ -48,7 +49,7 @@ spec:
 
 func compileBox(t *testing.T, definition string, more ...string) *schema.Schema {
 	t.Helper()
-	docs := schema.Documents{}
+	docs := compile.Documents{}
 	for i, text := range append([]string{definition}, more...) {
 		d, errs := Decode(fmt.Sprintf("box-%d.yaml", i), []byte(text))
 		if len(errs) > 0 {
@@ -60,7 +61,7 @@ func compileBox(t *testing.T, definition string, more ...string) *schema.Schema 
 	if err != nil {
 		t.Fatal(err)
 	}
-	s, errs := schema.Compile(schema.Documents{Topologies: []schema.Topology{builtIn}}.Append(docs))
+	s, errs := compile.Compile(compile.Documents{Topologies: []compile.Topology{builtIn}}.Append(docs))
 	if len(errs) > 0 {
 		t.Fatal(errs)
 	}
@@ -326,7 +327,7 @@ func TestF10_APathOfOneVersion(t *testing.T) {
 		if len(errs) > 0 {
 			t.Fatal(errs)
 		}
-		_, errs = schema.Compile(docs)
+		_, errs = compile.Compile(docs)
 		if got := fmt.Sprint(errs); want == "" && len(errs) > 0 || !strings.Contains(got, want) {
 			t.Errorf("%s: %s, want %q", entries, got, want)
 		}

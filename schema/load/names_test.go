@@ -10,6 +10,7 @@ import (
 
 	"github.com/fieldperm/fieldperm/fieldperm"
 	"github.com/fieldperm/fieldperm/schema"
+	"github.com/fieldperm/fieldperm/schema/compile"
 )
 
 const (
@@ -194,8 +195,8 @@ func TestC3_AVersionThatIsNotServedHidesNothing(t *testing.T) {
 	}
 	documents, errs := Decode("test", []byte(barrier("networking.k8s.io", "Ingress", ".spec.backend", "example.com/backend", "excluded: true")))
 	noErrors(t, errs)
-	for want, topologies := range map[string][]schema.Topology{"[]": nil, "[granular:example.com/backend]": {published}} {
-		s := compileWith(t, documents.Append(schema.Documents{Topologies: topologies}))
+	for want, topologies := range map[string][]compile.Topology{"[]": nil, "[granular:example.com/backend]": {published}} {
+		s := compileWith(t, documents.Append(compile.Documents{Topologies: topologies}))
 		k, err := s.Kind(gvk("networking.k8s.io", "v1", "Ingress"))
 		if err != nil {
 			t.Fatal(err)

@@ -14,7 +14,7 @@ import (
 	"k8s.io/kube-openapi/pkg/spec3"
 	"k8s.io/kube-openapi/pkg/validation/spec"
 
-	"github.com/fieldperm/fieldperm/schema"
+	"github.com/fieldperm/fieldperm/schema/compile"
 	"github.com/fieldperm/fieldperm/schema/fieldpath"
 )
 
@@ -27,18 +27,18 @@ const (
 // OpenAPIV3 decodes one document that a server publishes under /openapi/v3/apis/GROUP/VERSION. It returns the described kinds, including
 // those of subresources (Scale), and the permission keys in its components. Lists, options and other messages are not kinds. The error
 // joins all faults of the document.
-func OpenAPIV3(source string, doc []byte) (schema.Topology, error) {
+func OpenAPIV3(source string, doc []byte) (compile.Topology, error) {
 	var api spec3.OpenAPI
 	if err := json.Unmarshal(doc, &api); err != nil {
-		return schema.Topology{}, fault(source, "", "no OpenAPI v3 document: %v: give the JSON of /openapi/v3/apis/GROUP/VERSION", err)
+		return compile.Topology{}, fault(source, "", "no OpenAPI v3 document: %v: give the JSON of /openapi/v3/apis/GROUP/VERSION", err)
 	}
-	topology := schema.Topology{Source: source, Kinds: map[runtimeschema.GroupVersionKind]string{}}
+	topology := compile.Topology{Source: source, Kinds: map[runtimeschema.GroupVersionKind]string{}}
 	if api.Components == nil {
 		return topology, nil
 	}
 	for name, model := range api.Components.Schemas {
 		if model == nil {
-			return schema.Topology{}, fault(source, fieldpath.Pointer("/components/schemas", name), "is null: correct it where it is served")
+			return compile.Topology{}, fault(source, fieldpath.Pointer("/components/schemas", name), "is null: correct it where it is served")
 		}
 		if isObject(model) {
 			for _, gvk := range groupVersionKinds(model) {
@@ -53,14 +53,14 @@ func OpenAPIV3(source string, doc []byte) (schema.Topology, error) {
 	}
 	types, err := schemaconv.ToSchemaFromOpenAPI(api.Components.Schemas, false)
 	if err != nil {
-		return schema.Topology{}, fault(source, "/components/schemas", "is no structural schema: %v: correct it where it is served", err)
+		return compile.Topology{}, fault(source, "/components/schemas", "is no structural schema: %v: correct it where it is served", err)
 	}
 	topology.Types = types
 	if err := typePermissions(&topology, doc); err != nil {
-		return schema.Topology{}, err
+		return compile.Topology{}, err
 	}
 	if err := readPaths(&topology, &api); err != nil {
-		return schema.Topology{}, err
+		return compile.Topology{}, err
 	}
 	return topology, nil
 }
@@ -96,7 +96,7 @@ func groupVersionKinds(model *spec.Schema) []runtimeschema.GroupVersionKind {
 
 // typePermissions adds the permission keys of every component to the topology. The keys of a type itself are recorded where a field refers to it,
 // because the field may have other keys.
-func typePermissions(t *schema.Topology, doc []byte) error {
+func typePermissions(t *compile.Topology, doc []byte) error {
 	source := t.Source
 	if !bytes.Contains(doc, []byte(strings.TrimSuffix(keyPrefix, "-"))) {
 		return nil
@@ -113,7 +113,7 @@ func typePermissions(t *schema.Topology, doc []byte) error {
 	for _, name := range t.Kinds {
 		roots[name] = true
 	}
-	t.TypePermissions, t.TypeContains = map[string][]schema.Entry{}, map[string][]schema.Contained{}
+	t.TypePermissions, t.TypeContains = map[string][]compile.Entry{}, map[string][]compile.Contained{}
 	var errs []error
 	x := expansionOf(source)
 	for _, name := range slices.Sorted(maps.Keys(raw.Components.Schemas)) {
@@ -124,7 +124,7 @@ func typePermissions(t *schema.Topology, doc []byte) error {
 		f := &finder{source: source, components: raw.Components.Schemas}
 		f.walk(node, "", fieldpath.Pointer("/components/schemas", name))
 		if !roots[name] {
-			f.entries = slices.DeleteFunc(f.entries, func(e schema.Entry) bool { return e.Path == "" })
+			f.entries = slices.DeleteFunc(f.entries, func(e compile.Entry) bool { return e.Path == "" })
 		}
 		guarded, faults := x.include(f.entries)
 		if x.left < 0 {

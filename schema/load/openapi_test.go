@@ -6,6 +6,7 @@ import (
 	"testing"
 
 	"github.com/fieldperm/fieldperm/schema"
+	"github.com/fieldperm/fieldperm/schema/compile"
 )
 
 func fischers(t *testing.T) []byte {
@@ -25,7 +26,7 @@ func TestOpenAPIV3_KindsAndTypes(t *testing.T) {
 	if len(topology.Kinds) != 1 {
 		t.Errorf("kinds %v: lists, options and statuses are none", topology.Kinds)
 	}
-	compiled := compileWith(t, schema.Documents{Topologies: []schema.Topology{topology}})
+	compiled := compileWith(t, compile.Documents{Topologies: []compile.Topology{topology}})
 	fischer := gvk("sea.example.com", "v1", "Fischer")
 	if l := node(t, compiled, fischer, "spec", "boats").List(); l.Atomic() || l.Keys()[0].Name != "name" {
 		t.Error("boats are no list-map by name")
@@ -41,7 +42,7 @@ func TestOpenAPIV3_PermissionExtensions(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	compiled := compileWith(t, schema.Documents{Topologies: []schema.Topology{topology}})
+	compiled := compileWith(t, compile.Documents{Topologies: []compile.Topology{topology}})
 	spec := node(t, compiled, gvk("sea.example.com", "v1", "Fischer"), "spec").Map()
 	for name, test := range map[string]struct {
 		node *schema.Node
@@ -78,7 +79,7 @@ func TestOpenAPIV3_AnIntOrStringIsAScalar(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	compiled := compileWith(t, schema.Documents{Topologies: []schema.Topology{topology}})
+	compiled := compileWith(t, compile.Documents{Topologies: []compile.Topology{topology}})
 	for field, isAny := range map[string]bool{"surge": false, "any": true} {
 		n := node(t, compiled, gvk("sea.example.com", "v1", "Net"), field)
 		if !n.AllowsScalar() || (n.List() != nil) != isAny || (n.Map() != nil) != isAny {
@@ -113,7 +114,7 @@ func TestOpenAPIV3_Refuses(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	_, errs := schema.Compile(schema.Documents{Topologies: []schema.Topology{topology}})
+	_, errs := compile.Compile(compile.Documents{Topologies: []compile.Topology{topology}})
 	wantFaults(t, errs, "doc:/components/schemas/com.example.sea.v1.FischerSpec/properties/catch: ", `"Catch"`)
 }
 

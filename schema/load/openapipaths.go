@@ -9,6 +9,7 @@ import (
 	"k8s.io/kube-openapi/pkg/validation/spec"
 
 	"github.com/fieldperm/fieldperm/schema"
+	"github.com/fieldperm/fieldperm/schema/compile"
 	"github.com/fieldperm/fieldperm/schema/endpoint"
 	"github.com/fieldperm/fieldperm/schema/fieldpath"
 )
@@ -19,7 +20,7 @@ const scaleVerb = "scale"
 // readPaths reads from the paths of a document what its types do not say: resources whose name does not follow from their kind, and which field
 // the subresource scale of a kind writes. The webhook for barriers names resources, so a wrong name would
 // leave the barriers of a kind without effect.
-func readPaths(t *schema.Topology, api *spec3.OpenAPI) error {
+func readPaths(t *compile.Topology, api *spec3.OpenAPI) error {
 	if api.Paths == nil {
 		return nil
 	}
@@ -110,7 +111,7 @@ func kindOf(extensions spec.Extensions) (runtimeschema.GroupVersionKind, bool) {
 
 // replicas returns the path of the field that the subresource scale of a kind writes: the only field of the specification that has the verb
 // "scale", otherwise .spec.replicas. It is "" if the type has neither.
-func replicas(t *schema.Topology, schemas map[string]*spec.Schema, kind runtimeschema.GroupVersionKind) string {
+func replicas(t *compile.Topology, schemas map[string]*spec.Schema, kind runtimeschema.GroupVersionKind) string {
 	object := schemas[t.Kinds[kind]]
 	if object == nil {
 		return ""

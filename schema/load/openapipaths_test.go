@@ -9,6 +9,7 @@ import (
 	runtimeschema "k8s.io/apimachinery/pkg/runtime/schema"
 
 	"github.com/fieldperm/fieldperm/schema"
+	"github.com/fieldperm/fieldperm/schema/compile"
 )
 
 var harbour = runtimeschema.GroupVersionKind{Group: "sea.example.com", Version: "v1", Kind: "Harbour"}
@@ -92,7 +93,7 @@ func TestC2_AScaleOfAnUnknownFieldPassesEveryBarrier(t *testing.T) {
 		if len(errs) > 0 {
 			t.Fatal(errs)
 		}
-		s, errs := schema.Compile(docs.Append(schema.Documents{Topologies: []schema.Topology{topology}}))
+		s, errs := compile.Compile(docs.Append(compile.Documents{Topologies: []compile.Topology{topology}}))
 		if len(errs) > 0 {
 			t.Fatal(errs)
 		}

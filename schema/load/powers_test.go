@@ -8,6 +8,7 @@ import (
 	runtimeschema "k8s.io/apimachinery/pkg/runtime/schema"
 
 	"github.com/fieldperm/fieldperm/schema"
+	"github.com/fieldperm/fieldperm/schema/compile"
 	"github.com/fieldperm/fieldperm/schema/fieldpath"
 )
 
@@ -22,7 +23,7 @@ func builtInKinds(t *testing.T) []*schema.Kind {
 	if err != nil {
 		t.Fatal(err)
 	}
-	compiled, errs := schema.Compile(schema.Documents{Topologies: []schema.Topology{builtIn}, Permissions: catalogue})
+	compiled, errs := compile.Compile(compile.Documents{Topologies: []compile.Topology{builtIn}, Permissions: catalogue})
 	for _, err := range errs {
 		t.Fatal(err)
 	}

@@ -8,7 +8,7 @@ import (
 )
 
 // reading returns a function that brings an object of a version into the form in which readers get it, as the API server does when it reads
-// the object from its store: see schema.Topology.Reads. Server-side apply shows more in a review: null and empty fields of
+// the object from its store: see compile.Topology.Reads. Server-side apply shows more in a review: null and empty fields of
 // metadata, and fields that pruning drops, because it takes unknown fields everywhere below a part that keeps them.
 func reading(v *apiextensionsv1.CustomResourceDefinitionVersion) (func(object map[string]any) bool, error) {
 	s, err := structural(v)

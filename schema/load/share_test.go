@@ -9,19 +9,20 @@ import (
 	runtimeschema "k8s.io/apimachinery/pkg/runtime/schema"
 
 	"github.com/fieldperm/fieldperm/schema"
+	"github.com/fieldperm/fieldperm/schema/compile"
 )
 
 // TestSharing_MetadataIsOneTree: there are three trees of metadata, and they differ in a few nodes only.
 func TestSharing_MetadataIsOneTree(t *testing.T) {
 	builtin, errs := builtInDocuments()
 	noErrors(t, errs)
-	var custom []schema.Documents
+	var custom []compile.Documents
 	for i, raw := range customDefinitions(t, 2) {
 		docs, errs := CRD(fmt.Sprint(i), raw)
 		noErrors(t, errs)
 		custom = append(custom, docs)
 	}
-	compiled, errs := schema.Compile(builtin.Append(custom...))
+	compiled, errs := compile.Compile(builtin.Append(custom...))
 	noErrors(t, errs)
 	ofCustom := map[runtimeschema.GroupVersionKind]bool{}
 	for _, docs := range custom {

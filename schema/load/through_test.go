@@ -10,6 +10,7 @@ import (
 
 	"github.com/fieldperm/fieldperm/fieldperm"
 	"github.com/fieldperm/fieldperm/schema"
+	"github.com/fieldperm/fieldperm/schema/compile"
 	"github.com/fieldperm/fieldperm/schema/endpoint"
 	"github.com/fieldperm/fieldperm/schema/fieldpath"
 )
@@ -37,7 +38,7 @@ var workloads = []runtimeschema.GroupVersionKind{
 }
 
 // workloadKinds returns the topology of Pods and the kinds that they are made from, and of ConfigMaps, from which none is made.
-func workloadKinds(t *testing.T) schema.Topology {
+func workloadKinds(t *testing.T) compile.Topology {
 	t.Helper()
 	topology, err := BuiltIn()
 	if err != nil {

@@ -8,6 +8,7 @@ import (
 	"testing"
 
 	"github.com/fieldperm/fieldperm/schema"
+	"github.com/fieldperm/fieldperm/schema/compile"
 	"github.com/fieldperm/fieldperm/schema/fieldpath"
 )
 
@@ -42,10 +43,10 @@ func TestTraced_ChangesNothingElse(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	docs = docs.Append(files, schema.Documents{Topologies: []schema.Topology{aggregated}})
-	plain, errs := schema.Compile(docs)
+	docs = docs.Append(files, compile.Documents{Topologies: []compile.Topology{aggregated}})
+	plain, errs := compile.Compile(docs)
 	docs.Traced = true
-	traced, others := schema.Compile(docs)
+	traced, others := compile.Compile(docs)
 	if fmt.Sprint(errs) != fmt.Sprint(others) {
 		t.Errorf("faults %v, traced %v", errs, others)
 	}
@@ -105,9 +106,9 @@ func TestTraced_EqualVersionsAreLossless(t *testing.T) {
 				if err != nil {
 					t.Fatal(err)
 				}
-				all = all.Append(schema.Documents{Topologies: []schema.Topology{topology}})
+				all = all.Append(compile.Documents{Topologies: []compile.Topology{topology}})
 			}
-			s, errs := schema.Compile(all)
+			s, errs := compile.Compile(all)
 			noErrors(t, errs)
 			k, err := s.Kind(harbour)
 			if err != nil {

@@ -18,6 +18,7 @@ import (
 	"github.com/fieldperm/fieldperm/admission"
 	"github.com/fieldperm/fieldperm/internal/authz"
 	"github.com/fieldperm/fieldperm/schema"
+	"github.com/fieldperm/fieldperm/schema/compile"
 	"github.com/fieldperm/fieldperm/test/fakeapi"
 	"github.com/fieldperm/fieldperm/test/schematest"
 )
@@ -34,7 +35,7 @@ var holders = map[string][]string{
 }
 
 // documents are the types that every kube-apiserver serves, with the catalogue, and the custom resources of this package.
-func documents(tb testing.TB) schema.Documents {
+func documents(tb testing.TB) compile.Documents {
 	tb.Helper()
 	return schematest.Documents(tb, panelDefinition(), trialDefinition)
 }

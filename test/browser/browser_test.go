@@ -11,7 +11,7 @@ import (
 	"github.com/chromedp/chromedp/kb"
 
 	"github.com/fieldperm/fieldperm/internal/fieldtree"
-	"github.com/fieldperm/fieldperm/schema"
+	"github.com/fieldperm/fieldperm/schema/compile"
 	"github.com/fieldperm/fieldperm/schema/load"
 )
 
@@ -26,7 +26,7 @@ func forest(t *testing.T) *fieldtree.Forest {
 	if len(errs) > 0 {
 		t.Fatal(errs)
 	}
-	compiled, errs := schema.Compile(schema.Documents{Topologies: []schema.Topology{kinds}, Permissions: catalogue, Traced: true}.Append(files))
+	compiled, errs := compile.Compile(compile.Documents{Topologies: []compile.Topology{kinds}, Permissions: catalogue, Traced: true}.Append(files))
 	if len(errs) > 0 {
 		t.Fatal(errs)
 	}

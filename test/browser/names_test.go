@@ -8,7 +8,7 @@ import (
 
 	"github.com/fieldperm/fieldperm/internal/fieldtree"
 	"github.com/fieldperm/fieldperm/internal/page"
-	"github.com/fieldperm/fieldperm/schema"
+	"github.com/fieldperm/fieldperm/schema/compile"
 	"github.com/fieldperm/fieldperm/schema/load"
 )
 
@@ -39,7 +39,7 @@ func TestAccess_NamesOfObjectsOfJavaScript(t *testing.T) {
 		t.Fatal(errs)
 	}
 	documents.Traced = true
-	compiled, errs := schema.Compile(documents)
+	compiled, errs := compile.Compile(documents)
 	if len(errs) > 0 {
 		t.Fatal(errs)
 	}

@@ -10,7 +10,7 @@ import (
 	"k8s.io/apiserver/pkg/endpoints/request"
 
 	"github.com/fieldperm/fieldperm/internal/ui"
-	"github.com/fieldperm/fieldperm/schema"
+	"github.com/fieldperm/fieldperm/schema/compile"
 	"github.com/fieldperm/fieldperm/schema/load"
 )
 
@@ -25,8 +25,8 @@ func serve(t *testing.T) string {
 	if len(errs) > 0 {
 		t.Fatal(errs)
 	}
-	documents := schema.Documents{Topologies: []schema.Topology{kinds}, Permissions: catalogue}.Append(files)
-	page := ui.Handler{Documents: func() *schema.Documents { return &documents }, MaxBytes: ui.DefaultMaxBytes}.HTTP()
+	documents := compile.Documents{Topologies: []compile.Topology{kinds}, Permissions: catalogue}.Append(files)
+	page := ui.Handler{Documents: func() *compile.Documents { return &documents }, MaxBytes: ui.DefaultMaxBytes}.HTTP()
 	mux := http.NewServeMux()
 	mux.HandleFunc(ui.Path, func(w http.ResponseWriter, r *http.Request) {
 		page.ServeHTTP(w, r.WithContext(request.WithUser(r.Context(), &user.DefaultInfo{Name: "carol"})))

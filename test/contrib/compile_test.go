@@ -4,7 +4,9 @@ import (
 	"errors"
 	"testing"
 
+	"github.com/fieldperm/fieldperm/internal/schemacheck"
 	"github.com/fieldperm/fieldperm/schema"
+	"github.com/fieldperm/fieldperm/schema/compile"
 	"github.com/fieldperm/fieldperm/test/schematest"
 )
 
@@ -51,21 +53,22 @@ func TestContrib_WithoutDefinitionsIsHarmless(t *testing.T) {
 // compile compiles the built-in documents, the definitions and the catalogue.
 func (p *project) compile(t *testing.T, definitions []definition) (*schema.Schema, []error) {
 	t.Helper()
-	parts := []schema.Documents{p.documents(t)}
+	parts := []compile.Documents{p.documents(t)}
 	for _, d := range definitions {
 		parts = append(parts, schematest.Decode(t, d.name, string(d.raw)))
 	}
-	return schema.Compile(schematest.Documents(t).Append(parts...))
+	compiled, _, errs := schemacheck.Compile(schematest.Documents(t).Append(parts...))
+	return compiled, errs
 }
 
 // documents are the decoded objects of the catalogue.
-func (p *project) documents(t *testing.T) schema.Documents {
+func (p *project) documents(t *testing.T) compile.Documents {
 	t.Helper()
 	return schematest.Decode(t, p.File, string(p.read(t)))
 }
 
 // schemas are the objects of the catalogue.
-func (p *project) schemas(t *testing.T) []schema.PermissionDocument {
+func (p *project) schemas(t *testing.T) []compile.PermissionDocument {
 	t.Helper()
 	return p.documents(t).Permissions
 }

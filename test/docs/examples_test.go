@@ -14,7 +14,7 @@ import (
 const goGuide = "docs/guide/go.md"
 
 var (
-	goPackages = []string{"verbs", "schema", "fieldperm", "admission"}
+	goPackages = []string{"verbs", "schema/compile", "fieldperm", "admission"}
 	goFence    = regexp.MustCompile("(?ms)^```go\n(.*?)^```$")
 	// shownExample is a block of code with the link to its source above it.
 	shownExample = regexp.MustCompile("(?ms)\\[`([^`]+)`\\]\\(\\.\\./\\.\\./(\\S+_test\\.go)\\)[^\n]*\n(?:[^\n`]+\n)*\n```go\n(.*?)^```$")

@@ -15,6 +15,7 @@ import (
 
 	"github.com/fieldperm/fieldperm/api/v1alpha1"
 	"github.com/fieldperm/fieldperm/internal/conditions/expression"
+	"github.com/fieldperm/fieldperm/internal/schemacheck"
 	"github.com/fieldperm/fieldperm/schema"
 	"github.com/fieldperm/fieldperm/schema/fieldpath"
 	"github.com/fieldperm/fieldperm/schema/load"
@@ -135,7 +136,7 @@ func TestExamples_CompileAndNameVerbsThatExist(t *testing.T) {
 		decoded, faults := load.Decode(example.source, []byte(example.text))
 		documents, errs = documents.Append(decoded), append(errs, faults...)
 	}
-	compiled, faults := schema.Compile(documents)
+	compiled, _, faults := schemacheck.Compile(documents)
 	for _, err := range append(errs, faults...) {
 		t.Error(err)
 	}

@@ -17,6 +17,7 @@ import (
 	"k8s.io/client-go/openapi"
 
 	"github.com/fieldperm/fieldperm/schema"
+	"github.com/fieldperm/fieldperm/schema/compile"
 	"github.com/fieldperm/fieldperm/schema/load"
 	"github.com/fieldperm/fieldperm/test/stack"
 )
@@ -251,13 +252,13 @@ func compileServed(t *testing.T, documents map[runtimeschema.GroupVersion]*docum
 	t.Helper()
 	permissions, err := load.Catalogue(true)
 	must(t, err)
-	docs := schema.Documents{Permissions: permissions}
+	docs := compile.Documents{Permissions: permissions}
 	for _, gv := range slices.SortedFunc(maps.Keys(documents), func(a, b runtimeschema.GroupVersion) int { return cmp.Compare(a.String(), b.String()) }) {
 		topology, err := load.OpenAPIV3(gv.String(), documents[gv].raw)
 		must(t, err)
 		docs.Topologies = append(docs.Topologies, topology)
 	}
-	compiled, errs := schema.Compile(docs)
+	compiled, errs := compile.Compile(docs)
 	for _, err := range errs {
 		t.Errorf("catalogue: %v", err)
 	}

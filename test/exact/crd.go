@@ -7,7 +7,7 @@ import (
 	"strings"
 
 	"github.com/fieldperm/fieldperm/api/v1alpha1"
-	"github.com/fieldperm/fieldperm/schema"
+	"github.com/fieldperm/fieldperm/schema/compile"
 	"github.com/fieldperm/fieldperm/schema/load"
 )
 
@@ -313,13 +313,13 @@ func (d *definitions) guard(path string, s properties) {
 }
 
 // compiled loads a definition as the webhook would, with the catalogue's entries for every kind.
-func compiled(raw []byte, catalogue []schema.PermissionDocument) ([]*subject, []error) {
+func compiled(raw []byte, catalogue []compile.PermissionDocument) ([]*subject, []error) {
 	docs, errs := load.CRD("random", raw)
 	if len(errs) > 0 {
 		return nil, errs
 	}
 	docs.Permissions = append(catalogue[:len(catalogue):len(catalogue)], docs.Permissions...)
-	s, errs := schema.Compile(docs)
+	s, errs := compile.Compile(docs)
 	if len(errs) > 0 {
 		return nil, errs
 	}

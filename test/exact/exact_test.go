@@ -11,7 +11,7 @@ import (
 	"testing"
 	"time"
 
-	"github.com/fieldperm/fieldperm/schema"
+	"github.com/fieldperm/fieldperm/schema/compile"
 	"github.com/fieldperm/fieldperm/schema/load"
 )
 
@@ -40,7 +40,7 @@ var builtIn = sync.OnceValues(func() ([]*subject, error) {
 	}
 	// The oracle compares JSON. What an object holds beyond its JSON is charged in addition, and has tests of its own (D10).
 	topology.JSON = true
-	compiled, errs := schema.Compile(schema.Documents{Topologies: []schema.Topology{topology}, Permissions: permissions})
+	compiled, errs := compile.Compile(compile.Documents{Topologies: []compile.Topology{topology}, Permissions: permissions})
 	if len(errs) > 0 {
 		return nil, errs[0]
 	}
@@ -55,9 +55,9 @@ var builtIn = sync.OnceValues(func() ([]*subject, error) {
 })
 
 // catalogue returns the entries of the built-in catalogue for every kind.
-var catalogue = sync.OnceValues(func() ([]schema.PermissionDocument, error) {
+var catalogue = sync.OnceValues(func() ([]compile.PermissionDocument, error) {
 	all, err := load.Catalogue(false)
-	return slices.DeleteFunc(all, func(d schema.PermissionDocument) bool { return d.Kind != "*" }), err
+	return slices.DeleteFunc(all, func(d compile.PermissionDocument) bool { return d.Kind != "*" }), err
 })
 
 func TestExact_BuiltInKinds(t *testing.T) {

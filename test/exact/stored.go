@@ -6,6 +6,7 @@ import (
 	runtimeschema "k8s.io/apimachinery/pkg/runtime/schema"
 
 	"github.com/fieldperm/fieldperm/schema"
+	"github.com/fieldperm/fieldperm/schema/compile"
 	"github.com/fieldperm/fieldperm/schema/fieldpath"
 	"github.com/fieldperm/fieldperm/verbs"
 )
@@ -49,8 +50,8 @@ func (c Charge) String() string {
 }
 
 // NewStored compiles the documents. The result can judge every kind in them.
-func NewStored(docs schema.Documents) (*Stored, []error) {
-	compiled, errs := schema.Compile(docs)
+func NewStored(docs compile.Documents) (*Stored, []error) {
+	compiled, errs := compile.Compile(docs)
 	if len(errs) > 0 {
 		return nil, errs
 	}

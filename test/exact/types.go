@@ -9,6 +9,7 @@ import (
 	smd "sigs.k8s.io/structured-merge-diff/v6/schema"
 
 	"github.com/fieldperm/fieldperm/schema"
+	"github.com/fieldperm/fieldperm/schema/compile"
 )
 
 // subject is the basis for judging a pair of objects: a compiled kind, and the types from which it was compiled. The generator and the
@@ -30,7 +31,7 @@ type subject struct {
 	source string
 }
 
-func newSubject(kind *schema.Kind, topology *schema.Topology, loose *smd.Schema) *subject {
+func newSubject(kind *schema.Kind, topology *compile.Topology, loose *smd.Schema) *subject {
 	name := topology.Kinds[kind.GroupVersionKind]
 	return &subject{kind: kind, types: topology.Types, root: smd.TypeRef{NamedType: &name}, loose: loose}
 }

@@ -11,25 +11,33 @@ var layers = []layer{
 	{"paths", []string{
 		"generators/markers/grammar", "internal/cel", "internal/conditions/wire", "schema/fieldpath",
 	}},
+	// The uses of expressions in schemas and sets.
+	{"dialects", []string{
+		"schema/internal/dialect",
+	}},
 	// Data about types and changes, and conditions on what one is given.
 	{"schema", []string{
 		"fieldperm/change", "internal/conditions/expression", "schema", "schema/catalog", "schema/catalog/contrib",
 	}},
-	// The comparison of two objects, which finds changed values.
+	// The comparison of two objects, which finds changed values, and the sets that a schema has.
 	{"diff", []string{
-		"fieldperm/internal/diff",
+		"fieldperm/internal/diff", "schema/sets",
 	}},
 	// What changes require.
 	{"charge", []string{
 		"fieldperm/internal/charge",
 	}},
-	// The comparison of field owners, which charges changed owners.
+	// The comparison of field owners, which charges changed owners, and the compiler of schemas.
 	{"owners", []string{
-		"fieldperm/internal/owners",
+		"fieldperm/internal/owners", "schema/compile",
 	}},
-	// The decision on two objects, and the documents that a schema is compiled from.
+	// The decision on two objects, and what documents effect.
 	{"core", []string{
-		"fieldperm", "internal/lint/convention", "schema/load",
+		"fieldperm", "internal/schemacheck",
+	}},
+	// The documents that a schema is compiled from.
+	{"documents", []string{
+		"internal/lint/convention", "schema/load",
 	}},
 	// A decision on a request, callable without HTTP.
 	{"admission", []string{
@@ -107,7 +115,7 @@ var mayNot = map[string][]string{
 	"generators/markers/grammar": {"net/http", "k8s.io/", "sigs.k8s.io/"},
 	"fieldperm/change":           {"net/http", "k8s.io/", "sigs.k8s.io/", module + "schema/catalog"},
 	// Schemas are compiled from documents. The core uses compiled schemas and does not depend on documents.
-	"fieldperm": {"k8s.io/client-go/", "k8s.io/api/rbac/", module + "schema/catalog", module + "internal/manifest"},
+	"fieldperm": {"k8s.io/client-go/", "k8s.io/api/rbac/", module + "schema/catalog", module + "schema/compile", module + "schema/sets", module + "internal/manifest"},
 }
 
 // mayNotImport lists prefixes of packages that a package must not import itself. Its dependencies may.
@@ -118,9 +126,11 @@ var mayNotImport = map[string][]string{
 	"internal/cel":                   {"k8s.io/client-go/", "k8s.io/klog/", "net/http"},
 	"internal/conditions/expression": {"k8s.io/client-go/", "k8s.io/klog/", "net/http", module + "internal/rawjson"},
 	// A schema does not read objects. It depends on the reader of JSON only because paths render the values of keys.
-	"schema":      {"k8s.io/client-go/", "k8s.io/klog/", module + "internal/rawjson"},
-	"schema/load": {module + "internal/rawjson"},
-	"fieldperm":   {"k8s.io/client-go/", "k8s.io/klog/", "net/http"},
+	"schema":         {"k8s.io/client-go/", "k8s.io/klog/", module + "internal/rawjson"},
+	"schema/sets":    {"k8s.io/client-go/", "k8s.io/klog/", module + "internal/rawjson"},
+	"schema/compile": {"k8s.io/client-go/", "k8s.io/klog/", module + "internal/rawjson"},
+	"schema/load":    {module + "internal/rawjson"},
+	"fieldperm":      {"k8s.io/client-go/", "k8s.io/klog/", "net/http"},
 	// What changed does not depend on who may change it.
 	"fieldperm/internal/diff":   {"k8s.io/client-go/", "k8s.io/klog/", "net/http", module + "verbs"},
 	"fieldperm/internal/charge": {"k8s.io/client-go/", "k8s.io/klog/", "net/http"},

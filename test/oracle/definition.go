@@ -15,7 +15,7 @@ import (
 	"k8s.io/client-go/dynamic"
 
 	"github.com/fieldperm/fieldperm/api/v1alpha1"
-	"github.com/fieldperm/fieldperm/schema"
+	"github.com/fieldperm/fieldperm/schema/compile"
 	"github.com/fieldperm/fieldperm/schema/load"
 )
 
@@ -38,7 +38,7 @@ type custom struct {
 	renamed string
 	object  map[string]any
 	// docs are the schemas by which the stored objects are judged. They contain every version, served or not.
-	docs schema.Documents
+	docs compile.Documents
 }
 
 type version struct {
@@ -91,7 +91,7 @@ func drawDefinition(d *draw, epoch, number int) *custom {
 	if errs := c.load(); len(errs) > 0 {
 		// fieldperm refuses a barrier on a field that another version would prune. In that case the definition is written without barriers.
 		c.object = c.write(d, false)
-		c.docs = schema.Documents{}
+		c.docs = compile.Documents{}
 		_ = c.load()
 	}
 	return c

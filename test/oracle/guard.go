@@ -10,7 +10,7 @@ import (
 	runtimeschema "k8s.io/apimachinery/pkg/runtime/schema"
 
 	"github.com/fieldperm/fieldperm/api/v1alpha1"
-	"github.com/fieldperm/fieldperm/schema"
+	"github.com/fieldperm/fieldperm/schema/compile"
 	"github.com/fieldperm/fieldperm/schema/load"
 	"github.com/fieldperm/fieldperm/test/exact"
 	"github.com/fieldperm/fieldperm/verbs"
@@ -225,7 +225,7 @@ func (w *world) describe(e *Endpoint) []string {
 }
 
 // documents are the schemas by which stored objects are judged.
-func (w *world) documents(g *guards) schema.Documents {
+func (w *world) documents(g *guards) compile.Documents {
 	docs := w.built
 	for _, c := range w.definitions {
 		docs = docs.Append(c.docs)
@@ -242,7 +242,7 @@ func (w *world) documents(g *guards) schema.Documents {
 	return docs
 }
 
-func (w *world) compile(docs schema.Documents) error {
+func (w *world) compile(docs compile.Documents) error {
 	stored, errs := exact.NewStored(docs)
 	if len(errs) > 0 {
 		return errs[0]

@@ -19,7 +19,7 @@ import (
 	"k8s.io/client-go/kubernetes"
 	"k8s.io/client-go/rest"
 
-	"github.com/fieldperm/fieldperm/schema"
+	"github.com/fieldperm/fieldperm/schema/compile"
 	"github.com/fieldperm/fieldperm/schema/load"
 	"github.com/fieldperm/fieldperm/test/exact"
 	"github.com/fieldperm/fieldperm/test/stack"
@@ -68,7 +68,7 @@ type world struct {
 
 	converter *converter
 	dresses   map[runtimeschema.GroupKind]*dress
-	built     schema.Documents
+	built     compile.Documents
 
 	// The following fields are drawn anew for every epoch, while no request is sent.
 	epoch     int
@@ -211,17 +211,17 @@ func merged(flags, more map[string][]string) map[string][]string {
 }
 
 // builtIn are the types of the built-in kinds and of fieldperm's own kinds, and the entries of the catalogue for every kind.
-func builtIn(root string) (schema.Documents, error) {
+func builtIn(root string) (compile.Documents, error) {
 	topology, err := load.BuiltIn()
 	if err != nil {
-		return schema.Documents{}, err
+		return compile.Documents{}, err
 	}
 	permissions, err := load.Catalogue(false)
 	if err != nil {
-		return schema.Documents{}, err
+		return compile.Documents{}, err
 	}
 	own, errs := load.Files([]string{filepath.Join(root, "config", "crd")})
-	docs := schema.Documents{Topologies: []schema.Topology{topology}, Permissions: permissions}.Append(own)
+	docs := compile.Documents{Topologies: []compile.Topology{topology}, Permissions: permissions}.Append(own)
 	return docs, errors.Join(errs...)
 }
 

@@ -14,6 +14,7 @@ import (
 	"github.com/fieldperm/fieldperm/admission"
 	"github.com/fieldperm/fieldperm/fieldperm"
 	"github.com/fieldperm/fieldperm/schema"
+	"github.com/fieldperm/fieldperm/schema/compile"
 	"github.com/fieldperm/fieldperm/schema/fieldpath"
 	"github.com/fieldperm/fieldperm/schema/load"
 	beforeadmission "github.com/fieldperm/fieldperm/test/previous/admission"
@@ -165,8 +166,8 @@ func Definition(raw []byte) (*World, error) {
 		return nil, err
 	}
 	docs, errs := load.CRD("random", raw)
-	docs.Permissions = append(slices.DeleteFunc(all, func(d schema.PermissionDocument) bool { return d.Kind != "*" }), docs.Permissions...)
-	now, more := schema.Compile(docs)
+	docs.Permissions = append(slices.DeleteFunc(all, func(d compile.PermissionDocument) bool { return d.Kind != "*" }), docs.Permissions...)
+	now, more := compile.Compile(docs)
 	allBefore, err := beforeload.Catalogue(false)
 	if err != nil {
 		return nil, err

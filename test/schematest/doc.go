@@ -4,7 +4,7 @@
 //	s := schematest.Schema(t)                            // the kinds of Kubernetes
 //	s := schematest.Schema(t, definition, barriers)      // and documents in YAML
 //	s := schematest.Traced(t, definition)                // with origins, as commands compile
-//	docs := schematest.Documents(t, definition)          // the documents, to change them or to expect faults of schema.Compile
+//	docs := schematest.Documents(t, definition)          // the documents, to change them or to expect faults of schemacheck.Compile
 //	docs = schematest.Only(docs, "Deployment", "Scale")  // some of the built-in kinds, which compile in a tenth of the time
 //
 // Definition, UncoveredSet and PermissionSchema write the documents. A test that is about the form of a document writes it in full.
@@ -14,5 +14,5 @@
 // about 2 MiB each. A table of documents that occur once therefore calls Compile, which compiles each time, as does a test of the compile
 // itself: that it is deterministic, how long it takes.
 //
-// The package imports schema and schema/load, so the tests inside these two packages cannot import it.
+// The package imports schema, schema/compile and schema/load, so the tests inside these packages cannot import it.
 package schematest

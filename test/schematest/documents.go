@@ -9,12 +9,12 @@ import (
 
 	runtimeschema "k8s.io/apimachinery/pkg/runtime/schema"
 
-	"github.com/fieldperm/fieldperm/schema"
+	"github.com/fieldperm/fieldperm/schema/compile"
 	"github.com/fieldperm/fieldperm/schema/load"
 )
 
 // Documents returns the built-in kinds, their catalogue, and YAML documents, whose sources are doc0, doc1 and so on.
-func Documents(t testing.TB, texts ...string) schema.Documents {
+func Documents(t testing.TB, texts ...string) compile.Documents {
 	t.Helper()
 	out, errs := decode(texts)
 	noFaults(t, errs)
@@ -22,9 +22,9 @@ func Documents(t testing.TB, texts ...string) schema.Documents {
 }
 
 // Decode returns only the YAML documents. Their source is in errors.
-func Decode(t testing.TB, source string, texts ...string) schema.Documents {
+func Decode(t testing.TB, source string, texts ...string) compile.Documents {
 	t.Helper()
-	var out schema.Documents
+	var out compile.Documents
 	for _, text := range texts {
 		more, errs := load.Decode(source, []byte(text))
 		noFaults(t, errs)
@@ -34,7 +34,7 @@ func Decode(t testing.TB, source string, texts ...string) schema.Documents {
 }
 
 // Only returns documents with some of the built-in kinds, in all their versions. Entries for the other kinds are faults of a compile.
-func Only(documents schema.Documents, kinds ...string) schema.Documents {
+func Only(documents compile.Documents, kinds ...string) compile.Documents {
 	out := documents.Append()
 	for i := range out.Topologies {
 		of := &out.Topologies[i]
@@ -48,20 +48,20 @@ func Only(documents schema.Documents, kinds ...string) schema.Documents {
 }
 
 // decode joins the built-in documents, which schema/load reads once, and texts.
-func decode(texts []string) (schema.Documents, []error) {
+func decode(texts []string) (compile.Documents, []error) {
 	kinds, err := load.BuiltIn()
 	if err != nil {
-		return schema.Documents{}, []error{err}
+		return compile.Documents{}, []error{err}
 	}
 	catalogue, err := load.Catalogue(false)
 	if err != nil {
-		return schema.Documents{}, []error{err}
+		return compile.Documents{}, []error{err}
 	}
-	out := schema.Documents{Topologies: []schema.Topology{kinds}, Permissions: catalogue}
+	out := compile.Documents{Topologies: []compile.Topology{kinds}, Permissions: catalogue}
 	for i, text := range texts {
 		more, errs := load.Decode(fmt.Sprintf("doc%d", i), []byte(text))
 		if len(errs) > 0 {
-			return schema.Documents{}, errs
+			return compile.Documents{}, errs
 		}
 		out = out.Append(more)
 	}

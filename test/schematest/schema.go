@@ -5,7 +5,9 @@ import (
 	"sync"
 	"testing"
 
+	"github.com/fieldperm/fieldperm/internal/schemacheck"
 	"github.com/fieldperm/fieldperm/schema"
+	"github.com/fieldperm/fieldperm/schema/compile"
 )
 
 // Schema returns the built-in kinds with their catalogue and YAML documents, compiled once per process. Faults fail the test.
@@ -14,16 +16,16 @@ func Schema(t testing.TB, texts ...string) *schema.Schema {
 	return shared(t, false, texts)
 }
 
-// Traced is Schema with the origins of permissions (schema.Documents.Traced).
+// Traced is Schema with the origins of permissions (compile.Documents.Traced).
 func Traced(t testing.TB, texts ...string) *schema.Schema {
 	t.Helper()
 	return shared(t, true, texts)
 }
 
 // Compile compiles documents. Faults fail the test.
-func Compile(t testing.TB, documents schema.Documents) *schema.Schema {
+func Compile(t testing.TB, documents compile.Documents) *schema.Schema {
 	t.Helper()
-	out, errs := schema.Compile(documents)
+	out, _, errs := schemacheck.Compile(documents)
 	noFaults(t, errs)
 	return out
 }
@@ -45,7 +47,8 @@ func shared(t testing.TB, isTraced bool, texts []string) *schema.Schema {
 			return nil, errs
 		}
 		documents.Traced = isTraced
-		return schema.Compile(documents)
+		out, _, errs := schemacheck.Compile(documents)
+		return out, errs
 	}))
 	out, errs := once.(func() (*schema.Schema, []error))()
 	noFaults(t, errs)

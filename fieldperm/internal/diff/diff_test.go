@@ -12,6 +12,7 @@ import (
 
 	"github.com/fieldperm/fieldperm/internal/rawjson"
 	"github.com/fieldperm/fieldperm/schema"
+	"github.com/fieldperm/fieldperm/schema/compile"
 )
 
 const boxTypes = `types:
@@ -45,7 +46,7 @@ func compileBox(t *testing.T) *schema.Kind {
 		t.Fatal(err)
 	}
 	box := runtimeschema.GroupVersionKind{Group: "example.com", Version: "v1", Kind: "Box"}
-	s, errs := schema.Compile(schema.Documents{Topologies: []schema.Topology{{Source: "box", Types: &parser.Schema, Kinds: map[runtimeschema.GroupVersionKind]string{box: "box"}}}})
+	s, errs := compile.Compile(compile.Documents{Topologies: []compile.Topology{{Source: "box", Types: &parser.Schema, Kinds: map[runtimeschema.GroupVersionKind]string{box: "box"}}}})
 	for _, err := range errs {
 		t.Error(err)
 	}

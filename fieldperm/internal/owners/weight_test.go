@@ -16,6 +16,7 @@ import (
 	"github.com/fieldperm/fieldperm/fieldperm/internal/charge"
 	"github.com/fieldperm/fieldperm/internal/rawjson"
 	"github.com/fieldperm/fieldperm/schema"
+	"github.com/fieldperm/fieldperm/schema/compile"
 )
 
 const boxTypes = `types:
@@ -44,10 +45,10 @@ func compileBox(t *testing.T) *schema.Kind {
 		t.Fatal(err)
 	}
 	box := runtimeschema.GroupVersionKind{Group: "example.com", Version: "v1", Kind: "Box"}
-	managed := schema.Entry{FieldPermission: v1alpha1.FieldPermission{Path: ".metadata.managedFields"}, Role: schema.RoleOwnership}
-	s, errs := schema.Compile(schema.Documents{
-		Topologies:  []schema.Topology{{Source: "box", Types: &parser.Schema, Kinds: map[runtimeschema.GroupVersionKind]string{box: "box"}}},
-		Permissions: []schema.PermissionDocument{{Source: "box.yaml", Group: box.Group, Kind: box.Kind, Entries: []schema.Entry{managed}}},
+	managed := compile.Entry{FieldPermission: v1alpha1.FieldPermission{Path: ".metadata.managedFields"}, Role: schema.RoleOwnership}
+	s, errs := compile.Compile(compile.Documents{
+		Topologies:  []compile.Topology{{Source: "box", Types: &parser.Schema, Kinds: map[runtimeschema.GroupVersionKind]string{box: "box"}}},
+		Permissions: []compile.PermissionDocument{{Source: "box.yaml", Group: box.Group, Kind: box.Kind, Entries: []compile.Entry{managed}}},
 	})
 	for _, err := range errs {
 		t.Error(err)

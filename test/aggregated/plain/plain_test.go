@@ -16,14 +16,15 @@ import (
 	"k8s.io/kube-openapi/pkg/validation/spec"
 
 	"github.com/fieldperm/fieldperm/schema"
+	"github.com/fieldperm/fieldperm/schema/compile"
 	"github.com/fieldperm/fieldperm/schema/fieldpath"
 	"github.com/fieldperm/fieldperm/schema/load"
 	brewery "github.com/fieldperm/fieldperm/test/aggregated/brewery/openapi"
 	"github.com/fieldperm/fieldperm/test/aggregated/plain/openapi"
 )
 
-// compile compiles the kinds Keg, Formula and Bottle of a package's definitions as a server publishes them in OpenAPI v3.
-func compile(t *testing.T, group string, definitions common.GetOpenAPIDefinitions, prefix string) *schema.Schema {
+// compiledOf compiles the kinds Keg, Formula and Bottle of a package's definitions as a server publishes them in OpenAPI v3.
+func compiledOf(t *testing.T, group string, definitions common.GetOpenAPIDefinitions, prefix string) *schema.Schema {
 	t.Helper()
 	config := &common.OpenAPIV3Config{
 		Info:           &spec.Info{InfoProps: spec.InfoProps{Title: group}},
@@ -62,7 +63,7 @@ func compile(t *testing.T, group string, definitions common.GetOpenAPIDefinition
 	if err != nil {
 		t.Fatal(err)
 	}
-	compiled, errs := schema.Compile(schema.Documents{Topologies: []schema.Topology{topology}, Permissions: catalogue})
+	compiled, errs := compile.Compile(compile.Documents{Topologies: []compile.Topology{topology}, Permissions: catalogue})
 	if len(errs) > 0 {
 		t.Fatal(errs)
 	}
@@ -90,8 +91,8 @@ const ours = "github.com/fieldperm/fieldperm/test/aggregated/plain/v1."
 
 // TestBothFormsOfMarkersGiveTheSameSchema: what openapi-gen writes of its own form, and what fieldperm-gen openapi writes of fieldperm's.
 func TestBothFormsOfMarkersGiveTheSameSchema(t *testing.T) {
-	one := compile(t, "brewery.example.com", brewery.Definitions, "com.example.brewery.v1.")
-	two := compile(t, "plain.example.com", withKubernetes(openapi.PermissionVerbs(openapi.GetOpenAPIDefinitions)), ours)
+	one := compiledOf(t, "brewery.example.com", brewery.Definitions, "com.example.brewery.v1.")
+	two := compiledOf(t, "plain.example.com", withKubernetes(openapi.PermissionVerbs(openapi.GetOpenAPIDefinitions)), ours)
 	for _, kind := range []string{"Keg", "Formula"} {
 		a := guards(t, one, runtimeschema.GroupVersionKind{Group: "brewery.example.com", Version: "v1", Kind: kind})
 		b := guards(t, two, runtimeschema.GroupVersionKind{Group: "plain.example.com", Version: "v1", Kind: kind})
@@ -102,7 +103,7 @@ func TestBothFormsOfMarkersGiveTheSameSchema(t *testing.T) {
 			t.Errorf("%s has no verb of its own: %v", kind, a)
 		}
 	}
-	bare := compile(t, "plain.example.com", withKubernetes(openapi.GetOpenAPIDefinitions), ours)
+	bare := compiledOf(t, "plain.example.com", withKubernetes(openapi.GetOpenAPIDefinitions), ours)
 	for path, text := range guards(t, bare, runtimeschema.GroupVersionKind{Group: "plain.example.com", Version: "v1", Kind: "Keg"}) {
 		if strings.Contains(text, "brewery") {
 			t.Errorf("openapi-gen alone writes %s at %s: the comparison shows nothing", text, path)
@@ -112,7 +113,7 @@ func TestBothFormsOfMarkersGiveTheSameSchema(t *testing.T) {
 
 // TestMarkersOfNamedTypes: openapi-gen writes no definition of a named type that is not a struct.
 func TestMarkersOfNamedTypes(t *testing.T) {
-	s := compile(t, "plain.example.com", withKubernetes(openapi.PermissionVerbs(openapi.GetOpenAPIDefinitions)), ours)
+	s := compiledOf(t, "plain.example.com", withKubernetes(openapi.PermissionVerbs(openapi.GetOpenAPIDefinitions)), ours)
 	got := guards(t, s, runtimeschema.GroupVersionKind{Group: "plain.example.com", Version: "v1", Kind: "Bottle"})
 	for path, want := range map[string]string{
 		".spec.height":      "granular:bottles.example.com/height() excluded false when []; ",

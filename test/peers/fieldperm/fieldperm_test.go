@@ -20,6 +20,7 @@ import (
 	"github.com/fieldperm/fieldperm/admission"
 	"github.com/fieldperm/fieldperm/internal/authz"
 	"github.com/fieldperm/fieldperm/schema"
+	"github.com/fieldperm/fieldperm/schema/compile"
 	"github.com/fieldperm/fieldperm/schema/load"
 	"github.com/fieldperm/fieldperm/test/peers/reviews"
 )
@@ -49,7 +50,7 @@ var compiled = sync.OnceValues(func() (*schema.Schema, []error) {
 	if err != nil {
 		return nil, []error{err}
 	}
-	return schema.Compile(schema.Documents{Topologies: []schema.Topology{topology}, Permissions: catalogue})
+	return compile.Compile(compile.Documents{Topologies: []compile.Topology{topology}, Permissions: catalogue})
 })
 
 func handler(tb testing.TB, ttl time.Duration) http.Handler {

@@ -1,0 +1,159 @@
+package compile
+
+import (
+	"maps"
+	"slices"
+
+	runtimeschema "k8s.io/apimachinery/pkg/runtime/schema"
+	smd "sigs.k8s.io/structured-merge-diff/v6/schema"
+
+	"github.com/fieldperm/fieldperm/schema"
+	"github.com/fieldperm/fieldperm/schema/fieldpath"
+)
+
+// A field that several versions have is one field: its claims and barriers hold in all. What a document says about one version is inherited by the
+// others.
+
+// inherited returns the statements of a document about other versions that hold in this one. To a path that may be another field here, only barriers
+// apply: one with another type, or any path if the document is about versions that do not exist.
+func (c *compiler) inherited(gvk runtimeschema.GroupVersionKind, d *PermissionDocument, said []statement) []statement {
+	own := c.typeOf(gvk)
+	var others []schema.Type
+	for _, other := range c.versions[gvk.GroupKind()] {
+		if d.matches(other) {
+			others = append(others, c.typeOf(other))
+		}
+	}
+	var out []statement
+	for _, s := range said {
+		e := s.guard.entry
+		if len(s.path) == 0 || len(e.Writes) > 0 {
+			continue
+		}
+		isSame := slices.ContainsFunc(others, func(other schema.Type) bool { return own.At(s.path...).Same(other.At(s.path...)) })
+		if !isSame && !s.guard.bars() {
+			continue
+		}
+		s.guard = s.guard.change(func(g *guard) { g.inherited, g.entry.Optional = true, true })
+		if !isSame {
+			s.guard = s.guard.withoutParameter()
+			s.guard.entry.ParameterSource = ""
+			s.guard.describe()
+		}
+		out = append(out, s)
+	}
+	return out
+}
+
+// keepsNames reports whether every field has the same path in both versions, whatever its type is.
+func (c *compiler) keepsNames(a, b runtimeschema.GroupVersionKind) bool {
+	return c.owner[a].KeepsNames && c.owner[a] == c.owner[b]
+}
+
+// typeOf returns the type of a kind.
+func (c *compiler) typeOf(gvk runtimeschema.GroupVersionKind) schema.Type {
+	t := c.owner[gvk]
+	name := t.Kinds[gvk]
+	return schema.NewType(t.Types, smd.TypeRef{NamedType: &name})
+}
+
+// allAlike is the likeness of two versions in which each field has the same path.
+var allAlike = &schema.Likeness{Whole: true}
+
+// compareVersions finds the fields of a version that are the same in the other versions.
+func (c *compiler) compareVersions(p *schema.KindParts, all []runtimeschema.GroupVersionKind) {
+	gvk := p.GroupVersionKind
+	p.Alike, p.ConvertsByName = map[string]*schema.Likeness{}, true
+	unserved := c.owner[gvk].Unserved
+	for _, other := range slices.Concat(all, unserved) {
+		if other.GroupKind() != gvk.GroupKind() || other == gvk {
+			continue
+		}
+		version := other.GroupVersion().String()
+		byName := c.keepsNames(gvk, other) || c.owner[gvk].KeepsNames && slices.Contains(unserved, other)
+		p.ConvertsByName = p.ConvertsByName && (byName || c.owner[other] != nil && !c.isServed(other))
+		if !byName && c.owner[other] != nil && c.isServed(other) {
+			p.Renames = p.Renames || !c.typeOf(gvk).Same(c.typeOf(other))
+		}
+		switch their := c.kinds[other]; {
+		case byName:
+			p.Alike[version] = allAlike
+		case their == nil:
+			p.Alike[version] = nil
+		default:
+			p.Alike[version] = c.likenessOf(c.kinds[gvk], their)
+		}
+	}
+}
+
+// likenessOf returns the likeness of two versions whose conversion is not by name only.
+func (c *compiler) likenessOf(k, their *schema.Kind) *schema.Likeness {
+	m := match{}
+	l := m.compare(c.typeOf(k.GroupVersionKind), c.typeOf(their.GroupVersionKind))
+	if l != allAlike || k.Lossy() || their.Lossy() {
+		return withoutAnnotations(l)
+	}
+	return l
+}
+
+// withoutAnnotations removes the annotations, because a conversion may store fields there that a version does not have.
+func withoutAnnotations(l *schema.Likeness) *schema.Likeness {
+	if l == nil {
+		return nil
+	}
+	out := &schema.Likeness{Fields: map[string]*schema.Likeness{}, Items: l.Items}
+	maps.Copy(out.Fields, l.Fields)
+	if l.Whole {
+		out.Items = allAlike
+	}
+	out.Fields["metadata"] = &schema.Likeness{Fields: map[string]*schema.Likeness{"annotations": nil}, Items: allAlike}
+	return out
+}
+
+// match compares the types of two versions. It caches the results by types, because types may be recursive.
+type match map[[2]schema.TypeID]*schema.Likeness
+
+func (m match) compare(a, b schema.Type) *schema.Likeness {
+	if a.Same(b) {
+		return allAlike
+	}
+	if !a.Exists() || !b.Exists() {
+		return nil
+	}
+	if a.IsNamed() && b.IsNamed() {
+		at := [2]schema.TypeID{a.ID(), b.ID()}
+		if known, met := m[at]; met {
+			return known
+		}
+		m[at] = nil
+		out := m.inside(a, b)
+		m[at] = out
+		return out
+	}
+	return m.inside(a, b)
+}
+
+// inside compares the parts of two types that are not the same. Lists with different keys have no items in common.
+func (m match) inside(a, b schema.Type) *schema.Likeness {
+	one, two := a.Atom(), b.Atom()
+	below := func(step fieldpath.Element) *schema.Likeness { return m.compare(a.At(step), b.At(step)) }
+	values := fieldpath.Element{Any: true}
+	switch {
+	case (one.Map == nil) != (two.Map == nil) || (one.List == nil) != (two.List == nil) || (one.Scalar == nil) != (two.Scalar == nil):
+	case one.Map != nil && one.Map.ElementRelationship != smd.Atomic && one.Map.ElementRelationship == two.Map.ElementRelationship:
+		out := &schema.Likeness{Fields: map[string]*schema.Likeness{}}
+		for name := range a.Fields() {
+			out.Fields[name] = below(fieldpath.Element{Name: name})
+		}
+		for name := range b.Fields() {
+			out.Fields[name] = below(fieldpath.Element{Name: name})
+		}
+		if schema.HasValues(one.Map) && schema.HasValues(two.Map) {
+			out.Items = below(values)
+		}
+		return out
+	case one.List != nil && one.List.ElementRelationship != smd.Atomic && schema.SameItems(one.List, two.List):
+		return &schema.Likeness{Items: below(values)}
+	}
+	return nil
+}
