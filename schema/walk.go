@@ -2,7 +2,6 @@ package schema
 
 import (
 	"iter"
-	"maps"
 	"slices"
 
 	"github.com/fieldperm/fieldperm/schema/fieldpath"
@@ -123,10 +122,10 @@ func children(n *Node, visit func(fieldpath.Element, *Node)) {
 	if n.Map() == nil {
 		return
 	}
-	for _, name := range slices.Sorted(maps.Keys(n.Map().parts.Fields)) {
+	for _, name := range sortedKeys(n.Map().parts.Fields) {
 		visit(fieldpath.Element{Name: name}, n.Map().parts.Fields[name])
 	}
-	for _, name := range slices.Sorted(maps.Keys(n.Map().parts.Keys)) {
+	for _, name := range sortedKeys(n.Map().parts.Keys) {
 		visit(fieldpath.Element{Name: name}, n.Map().parts.Keys[name])
 	}
 	if n.Map().parts.Value != nil {
@@ -200,4 +199,13 @@ func (k *Kind) Has(path fieldpath.Pattern) bool {
 		}
 	}
 	return true
+}
+
+func sortedKeys(of map[string]*Node) []string {
+	out := make([]string, 0, len(of))
+	for key := range of {
+		out = append(out, key)
+	}
+	slices.Sort(out)
+	return out
 }

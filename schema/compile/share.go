@@ -92,33 +92,27 @@ func (s *sharing) close(members []*schema.Node) {
 		shared[i] = new(schema.Node)
 	}
 	s.know(nodes, shared)
-	// Members of a cycle are below each other, so a barrier below one is below all.
-	parts := map[*schema.Node]schema.NodeParts{}
-	for i, n := range nodes {
-		parts[shared[i]] = s.adopt(n.Parts())
-	}
-	of := func(n *schema.Node) schema.NodeParts {
-		if p, isMember := parts[n]; isMember {
-			return p
-		}
-		return n.Parts()
-	}
+	parts := make([]schema.NodeParts, len(nodes))
 	unbarred, verbless := true, true
 	var powers []schema.Power
-	for _, n := range shared {
-		for _, child := range schema.NewNode(parts[n]).Below() {
-			p := of(child)
-			_, isMember := parts[child]
+	for i, n := range nodes {
+		parts[i] = s.adopt(n.Parts())
+		for _, child := range n.Below() {
+			// Members of a cycle are below each other, so a barrier below one is below all: of a member only its own permissions count.
+			below, isMember := s.one[child], slices.Contains(nodes, child)
+			if isMember {
+				below = child
+			}
+			p := below.Parts()
 			verbless = verbless && (isMember || p.Verbless) && len(p.Permissions) == 0
 			unbarred = unbarred && (isMember || p.Unbarred) && !slices.ContainsFunc(p.Permissions, (*schema.Permission).MayBar)
 			powers = append(powers, powersOf(p)...)
 		}
 	}
 	powers = schema.OrderedPowers(powers)
-	for _, n := range shared {
-		p := parts[n]
-		p.Unbarred, p.Verbless, p.Powers = unbarred, verbless, powers
-		n.Make(p)
+	for i, n := range shared {
+		parts[i].Unbarred, parts[i].Verbless, parts[i].Powers = unbarred, verbless, powers
+		n.Make(parts[i])
 	}
 }
 
