@@ -73,10 +73,9 @@ func newPlan(requirements []Requirement, barredOnly bool) plan {
 // runs yields the requirements from one index up to another that the same verbs cover, at the same levels.
 func runs(requirements []Requirement, barredOnly bool) iter.Seq2[int, int] {
 	return func(yield func(int, int) bool) {
-		for from, to := 0, 0; from < len(requirements); from = to {
-			r := &requirements[from]
-			to = from + 1
-			if barredOnly && !r.Barred() {
+		for to := 0; to < len(requirements); {
+			r, from := &requirements[to], to
+			if to++; barredOnly && !r.Barred() {
 				continue
 			}
 			for ; to < len(requirements) && (!barredOnly || requirements[to].Barred()); to++ {

@@ -36,7 +36,7 @@ type simulation struct {
 //
 // What others own by an update does not keep a struct, map or list: a user may remove that with its verb before the next apply. Only the own
 // entry of what is around the gained field does. What others apply does, because their next apply restores it; but a barrier
-// holds as if it did not.
+// holds as if it did not. What a merge moved is free, and all else if the merge makes an applier of the bucket.
 func (o *owners) chargeNext(who manager, before, gained *smdpath.Set) {
 	sim := o.simulate()
 	if sim.err != nil || sim.applies >= mostSimulated {
@@ -58,10 +58,10 @@ func (o *owners) chargeNext(who manager, before, gained *smdpath.Set) {
 		}
 	}
 	own := union(updates)
-	isFree := o.isFirst(who) || o.isBucket(who)
+	isFree := o.isFirst(who) || o.isBucket(who) && !o.was.applies(who)
 	if !isFree {
 		others[around] = o.around(gained, own, keeps.Union(union(applies)))
-		o.chargeApply(who, keeps, after, others, sim.updated, false)
+		o.chargeApply(who, keeps, after, others, sim.updated.Union(o.mergedInto(who, false)), false)
 	}
 	if (len(applies) > 0 || isFree) && o.d.MayBarWithin(o.d.Root) {
 		others = smdpath.ManagedFields{around: o.around(gained, own, keeps)}
@@ -268,9 +268,11 @@ func (o *owners) simulate() *simulation {
 	}
 	sim := &simulation{}
 	o.simulation = sim
-	if left := mostValues; !isSmall(o.d.Old, &left, mostLevels) || !isSmall(o.d.New, &left, mostLevels) {
-		sim.err = errTooLarge
-		return sim
+	for _, object := range []rawjson.Value{o.d.Old, o.d.New} {
+		if left := mostValues; !isSmall(object, &left, mostLevels) {
+			sim.err = errTooLarge
+			return sim
+		}
 	}
 	sim.updated, sim.owned = o.owned(o.is, func(who manager) bool { return !o.is.applies(who) }), o.owned(o.is, everyone)
 	if sim.old, sim.err = o.typed(o.d.Old); sim.err != nil {

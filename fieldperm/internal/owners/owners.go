@@ -5,6 +5,7 @@ import (
 	"strconv"
 
 	smdpath "sigs.k8s.io/structured-merge-diff/v6/fieldpath"
+	smdvalue "sigs.k8s.io/structured-merge-diff/v6/value"
 
 	"github.com/fieldperm/fieldperm/fieldperm/change"
 	"github.com/fieldperm/fieldperm/fieldperm/internal/charge"
@@ -122,16 +123,21 @@ func (o *owners) compare(who manager) {
 		o.chargeBarriersOf(gained.Intersection(mergedInto).Difference(o.mergedInto(who, true)))
 	}
 	o.each(gained, func(p smdpath.Path) bool { return mergedInto.Has(p) || o.gainIsFree(who, p, before, gained) })
-	if gained.Empty() || !o.is.applies(who) {
+	if gained.Empty() || !o.is.applies(who) && !takenByFlux(who) {
 		return
 	}
 	if o.was.applies(who) {
 		o.chargeTaken(gained)
+	}
+	if o.was.applies(who) || takenByFlux(who) {
 		o.chargeNext(who, before, gained)
 	}
 	if who.operation == operationApply && was != nil {
 		// Every later apply of the manager needs the verbs of what it gained, so who applies in its name must hold those of the rest.
-		o.each(before, func(p smdpath.Path) bool { r := o.d.Resolve(p); return r.Changed || r.Own() })
+		o.each(before, func(p smdpath.Path) bool {
+			r := o.d.Resolve(p)
+			return r.Changed || r.Own() && !(isItem(p) && onlyKeys(*p[len(p)-1].Key, under(before, p...)))
+		})
 	}
 }
 
@@ -188,6 +194,16 @@ func (o *owners) gainIsFree(who manager, p smdpath.Path, before, gained *smdpath
 		}
 	}
 	return false
+}
+
+// onlyKeys reports whether a set at an item has nothing but the keys of the item, so that its owner decides about the item alone.
+func onlyKeys(keys smdvalue.FieldList, in *smdpath.Set) bool {
+	for p := range paths(in) {
+		if len(p) > 1 || p[0].FieldName == nil || !slices.ContainsFunc(keys, func(k smdvalue.Field) bool { return k.Name == *p[0].FieldName }) {
+			return false
+		}
+	}
+	return true
 }
 
 func isItem(p smdpath.Path) bool { return len(p) > 0 && p[len(p)-1].Key != nil }
