@@ -82,7 +82,14 @@ func (d *Differ) push(p *Place, c pair) {
 
 // keepParts gives a place the parts that were gathered, in the order of their names. On a way down many places wait with theirs, so the memory of
 // each has the right size.
-func (d *Differ) keepParts(p *Place) { p.changed = append(p.changed[:0], merge(d.parts)...) }
+func (d *Differ) keepParts(p *Place) {
+	parts := merge(d.parts)
+	if len(parts) < manyParts {
+		p.changed = append(p.changed[:0], parts...)
+		return
+	}
+	p.changed, d.parts = parts, nil
+}
 
 // part returns a part of a place, and continues its comparison.
 func (d *Differ) part(p *Place, i int) *pair {
