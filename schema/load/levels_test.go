@@ -60,6 +60,17 @@ func TestC2_WhatPassesABarrierBesideAField(t *testing.T) {
 	}
 }
 
+// TestC2_ABarrierBesideAFieldHoldsInAValueThatChangesAsAWhole: the verbs of the value do not meet it.
+func TestC2_ABarrierBesideAFieldHoldsInAValueThatChangesAsAWhole(t *testing.T) {
+	definition := strings.Replace(vaults("v1"), "items: {type: object, ", "items: {type: object, x-kubernetes-map-type: atomic, ", 1)
+	s := compileWorkloads(t, definition, permissionSchema("a", "example.com", "Vault", "{path: '.spec.items[*].secret', verb: example.com/y, excluded: true}"),
+		permissionSchema("b", "example.com", "Vault", "{path: '.spec.items[*].secret', verb: example.com/v}, {path: .spec.items, verb: example.com/items}"))
+	got := needs(t, s, nil, `{"spec":{"items":{"x":{"secret":"a"}}}}`, `{"spec":{"items":{"x":{"secret":"b"}}}}`)
+	if !slices.Contains(got, "barred [y]") {
+		t.Errorf("needs %q", got)
+	}
+}
+
 // TestC2_BarriersBesideSiblingsAreTheirOwn: of many barriers at one place, each sibling has those above and its own.
 func TestC2_BarriersBesideSiblingsAreTheirOwn(t *testing.T) {
 	documents := []string{vaults("v1")}
