@@ -51,6 +51,7 @@ func TestD8_EntriesOfNoKnownFormAreChargedAsAWhole(t *testing.T) {
 		{"two entries of an applier", owned(`|,"spec":{"replicas":2,"plain":"p"}`, owner("a", "Apply", fReplicas)), owned(`|,"spec":{"replicas":2,"plain":"p"}`, owner("a", "Apply", fReplicas), otherVersion), []string{wholeGadget}},
 		{"an entry of no known form that changes", owned(replicas2, owner("b", "Apply", fK0), unknown), owned(replicas2, owner("b", "Apply", fK0), strings.Replace(unknown, "2025", "2026", 1)), []string{wholeGadget}},
 		{"an entry of no known form that stays", owned(replicas2, unknown), owned(replicas3, strings.Replace(unknown, ",", " ,", 1)), []string{"modified .spec.replicas: * specification scale"}},
+		{"an entry of no known form that owns the change", owned(replicas2), owned(replicas3, owner("a", "Own", fReplicas)), []string{"modified .spec.replicas: * specification scale", wholeGadget}},
 		{"an entry with an unknown member", owned(replicas2), owned(replicas2, strings.Replace(owner("a", "Apply", `{}`), `{`, `{"fieldsV2":{},`, 1)), []string{wholeGadget}},
 		{"an entry with a member that occurs twice", owned(replicas2), owned(replicas2, strings.Replace(owner("a", "Apply", `{}`), `{`, `{"manager":"b",`, 1)), []string{irregularGadget}},
 		{"an element that occurs twice", owned(replicas2), owned(replicas2, owner("a", "Apply", `{"f:gone":{},"f:gone":{}}`)), []string{irregularGadget}},
