@@ -2,7 +2,6 @@ package owners
 
 import (
 	"slices"
-	"strings"
 	"time"
 
 	corev1 "k8s.io/api/core/v1"
@@ -25,12 +24,6 @@ const (
 // the Update entries of these names into Apply entries. The next apply of an unchanged manifest then deletes every owned field that is not in
 // the manifest (k8s.io/client-go/util/csaupgrade).
 var clientSideAppliers = []string{"kubectl-client-side-apply", "argocd-controller", "kustomize-controller", "helm", "helm-controller", beforeFirstApplyOwner}
-
-// takenByFlux reports whether Flux takes over a manager because of the beginning of its name (github.com/fluxcd/pkg/ssa): it then applies what the
-// manager owns.
-func takenByFlux(who manager) bool {
-	return slices.ContainsFunc([]string{"kubectl", "kustomize-controller", beforeFirstApplyOwner}, func(p string) bool { return strings.HasPrefix(who.name, p) })
-}
 
 // lastApplied is the annotation of client-side apply. kubectl takes over the managers that own it, and finds their other entries by name.
 var lastApplied = smdpath.MakePathOrDie("metadata", "annotations", corev1.LastAppliedConfigAnnotation)

@@ -36,7 +36,7 @@ type simulation struct {
 //
 // What others own by an update does not keep a struct, map or list: a user may remove that with its verb before the next apply. Only the own
 // entry of what is around the gained field does. What others apply does, because their next apply restores it; but a barrier
-// holds as if it did not. What a merge moved is free, and all else if the merge makes an applier of the bucket.
+// holds as if it did not. A merge into the bucket is free, except for barriers; a write in the name of the bucket is no merge.
 func (o *owners) chargeNext(who manager, before, gained *smdpath.Set) {
 	sim := o.simulate()
 	if sim.err != nil || sim.applies >= mostSimulated {
@@ -58,10 +58,10 @@ func (o *owners) chargeNext(who manager, before, gained *smdpath.Set) {
 		}
 	}
 	own := union(updates)
-	isFree := o.isFirst(who) || o.isBucket(who) && !o.was.applies(who)
+	isFree := o.isFirst(who) || o.isBucket(who) && isWithin(gained.Difference(o.was.entry(who).set()), o.mergedInto(who, false))
 	if !isFree {
 		others[around] = o.around(gained, own, keeps.Union(union(applies)))
-		o.chargeApply(who, keeps, after, others, sim.updated.Union(o.mergedInto(who, false)), false)
+		o.chargeApply(who, keeps, after, others, sim.updated, false)
 	}
 	if (len(applies) > 0 || isFree) && o.d.MayBarWithin(o.d.Root) {
 		others = smdpath.ManagedFields{around: o.around(gained, own, keeps)}

@@ -123,13 +123,11 @@ func (o *owners) compare(who manager) {
 		o.chargeBarriersOf(gained.Intersection(mergedInto).Difference(o.mergedInto(who, true)))
 	}
 	o.each(gained, func(p smdpath.Path) bool { return mergedInto.Has(p) || o.gainIsFree(who, p, before, gained) })
-	if gained.Empty() || !o.is.applies(who) && !takenByFlux(who) {
+	if gained.Empty() || !o.is.applies(who) {
 		return
 	}
 	if o.was.applies(who) {
 		o.chargeTaken(gained)
-	}
-	if o.was.applies(who) || takenByFlux(who) {
 		o.chargeNext(who, before, gained)
 	}
 	if who.operation == operationApply && was != nil {

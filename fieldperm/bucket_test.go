@@ -6,21 +6,6 @@ import (
 	"testing"
 )
 
-// D8: Flux (PatchReplaceFieldsManagers of github.com/fluxcd/pkg/ssa) takes over every manager whose name BEGINS with kubectl, so each of them applies.
-// No manager owns the label a/x nor the map, so that Flux's next apply of a manifest without labels removes both.
-func TestD8_FluxTakesOverEveryKubectl(t *testing.T) {
-	k, none := compileGadget(t)
-	const added = `added .metadata.labels["b/y"]: * metadata labels label label(b)`
-	for _, manager := range []string{"helm", "kubectl", "kubectl-label", "kubectl-edit", "kubectl-patch", "kubectl-annotate", "kubectl-client-side-apply"} {
-		t.Run(manager, func(t *testing.T) {
-			flux := owner("kustomize-controller", "Apply", `{"f:spec":{"f:replicas":{}}}`)
-			old := owned(`,"labels":{"a/x":"1"}|,"spec":{"replicas":2}`, flux)
-			expectDiff(t, k, none, old, owned(`,"labels":{"a/x":"1","b/y":"2"}|,"spec":{"replicas":2}`, flux, owner(manager, "Update", `{"f:metadata":{"f:labels":{"f:b/y":{}}}}`)),
-				added, `ownership .metadata.labels["a/x"]: * metadata labels label label(a)`)
-		})
-	}
-}
-
 // D8, F2: a manager that owns only items with their keys is charged what it owned, too.
 func TestD8_WhoAppliesInTheNameOfAManagerOfKeysHoldsItsVerbs(t *testing.T) {
 	k, none := compileGadget(t)
