@@ -66,8 +66,10 @@ func (c *check) fragment(spec *v1alpha1.UncoveredPermissionSetSpec, resources []
 	} else if len(spec.Resources) > 0 {
 		c.report(false, "/spec/fragment", "the set names resources too: leave out one of the two")
 	}
-	for i := range resources[len(spec.Resources):] {
-		c.rule(&resources[len(spec.Resources)+i], "/spec/fragment", map[*target]string{})
+	for _, rule := range resources[len(spec.Resources):] {
+		if t, known := c.target(runtimeschema.GroupResource{Group: rule.APIGroups[0], Resource: rule.Resources[0]}, ""); known {
+			c.targets = append(c.targets, t)
+		}
 	}
 }
 

@@ -1,7 +1,6 @@
 package schemacheck
 
 import (
-	"cmp"
 	"maps"
 	"slices"
 	"strings"
@@ -47,12 +46,7 @@ func newIndex(documents *compile.Documents, compiled *schema.Schema) *index {
 		schema: compiled, kinds: map[runtimeschema.GroupResource][]*schema.Kind{}, failed: map[runtimeschema.GroupResource]bool{}, groups: map[string]bool{},
 		bodies: map[runtimeschema.GroupKind][]*schema.Kind{}, guards: map[written]map[string]*guards{},
 	}
-	resources := documents.Resources()
-	inOrder := slices.SortedFunc(maps.Keys(resources), func(a, b runtimeschema.GroupVersionKind) int {
-		return cmp.Or(strings.Compare(a.Group, b.Group), strings.Compare(a.Version, b.Version), strings.Compare(a.Kind, b.Kind))
-	})
-	for _, gvk := range inOrder {
-		resource := resources[gvk]
+	for gvk, resource := range documents.Resources() {
 		x.groups[gvk.Group] = true
 		k, err := compiled.Kind(gvk)
 		if err != nil {
@@ -249,7 +243,10 @@ func (x *index) everything(in func(runtimeschema.GroupResource) bool, subresourc
 		all[r] = true
 	}
 	for r := range all {
-		if t, ok := x.target(r, subresource); in(r) && ok {
+		if !in(r) {
+			continue
+		}
+		if t, ok := x.target(r, subresource); ok {
 			out = append(out, t)
 		}
 	}

@@ -3,8 +3,6 @@ package compile
 import (
 	"maps"
 
-	runtimeschema "k8s.io/apimachinery/pkg/runtime/schema"
-
 	"github.com/fieldperm/fieldperm/schema"
 	"github.com/fieldperm/fieldperm/schema/endpoint"
 )
@@ -12,10 +10,6 @@ import (
 // deriveBodies makes the trees of bodies that write a part of an object of another kind: a Scale, a Binding, an Event of the other group.
 // If a field of the body becomes a field of the object, it has the verbs and barriers of both.
 func (c *compiler) deriveBodies() {
-	versions := map[runtimeschema.GroupKind][]runtimeschema.GroupVersionKind{}
-	for _, gvk := range inOrder(c.kinds) {
-		versions[gvk.GroupKind()] = append(versions[gvk.GroupKind()], gvk)
-	}
 	for gvk, k := range c.kinds {
 		if schema.IsScale(gvk.GroupKind()) {
 			k = k.With(func(p *schema.KindParts) {
@@ -37,7 +31,10 @@ func (c *compiler) deriveBodies() {
 			if e.Body.Kind == "" || e.GroupKind() == gvk.GroupKind() {
 				continue
 			}
-			for _, body := range versions[e.GroupKind()] {
+			for _, body := range c.versions[e.GroupKind()] {
+				if c.kinds[body] == nil {
+					continue // It did not compile.
+				}
 				at := schema.Body{Group: e.Group, Resource: e.Resource, Subresource: e.Subresource, Kind: body}
 				if err := c.failed[gvk]; err != nil {
 					c.failedBodies[at] = err

@@ -76,17 +76,7 @@ func TestC2_ABarrierOnReplicasHoldsOnScale(t *testing.T) {
 // its own.
 func TestC2_ABarrierOnTheScaleHoldsBesideTheParents(t *testing.T) {
 	scale := document("s.yaml", "", RankAdministrator, v1alpha1.FieldPermission{Path: ".spec", Verb: "size", Excluded: true})
-	scale.Group, scale.Kind = schema.ScaleKind().Group, schema.ScaleKind().Kind
-	docs := things(t, scale, document("f.yaml", "A", RankAdministrator, v1alpha1.FieldPermission{Path: ".spec.replicas", Verb: "width"}))
-	docs.Topologies = append(docs.Topologies, scaleTopology(t))
-	s, errs := Compile(docs)
-	if len(errs) > 0 {
-		t.Fatal(errs)
-	}
-	k, err := s.KindFor(schema.ScaleKind(), schema.ResourceRef{Group: "example.com", Resource: "as", Subresource: "scale"})
-	if err != nil {
-		t.Fatal(err)
-	}
+	k := scaleOf(t, scale, v1alpha1.FieldPermission{Path: ".spec.replicas", Verb: "width"})
 	permissions := k.Root.Map().Child("spec").Map().Child("replicas").Permissions()
 	if len(permissions) != 2 || permissions[0].Base().Name() != "size" || !permissions[0].Bars(t.Context(), nil, int64(1)) || permissions[1].MayBar() {
 		t.Errorf("permissions %v", permissions)
@@ -96,11 +86,9 @@ func TestC2_ABarrierOnTheScaleHoldsBesideTheParents(t *testing.T) {
 	}
 }
 
-// scaleWithItsOwnVerb is the Scale of a kind with the permissions. An administrator gave every Scale the verbs "specification", and
-// "scale" for its replicas.
-func scaleWithItsOwnVerb(t *testing.T, object ...v1alpha1.FieldPermission) *schema.Kind {
+// scaleOf is the Scale of a kind with the permissions, beside a document about every Scale.
+func scaleOf(t *testing.T, scale PermissionDocument, object ...v1alpha1.FieldPermission) *schema.Kind {
 	t.Helper()
-	scale := document("s.yaml", "", RankAdministrator, v1alpha1.FieldPermission{Path: ".spec", Verb: "specification"}, v1alpha1.FieldPermission{Path: ".spec.replicas", Verb: "scale"})
 	scale.Group, scale.Kind = schema.ScaleKind().Group, schema.ScaleKind().Kind
 	docs := things(t, scale, document("f.yaml", "A", RankAdministrator, object...))
 	docs.Topologies = append(docs.Topologies, scaleTopology(t))
@@ -113,6 +101,14 @@ func scaleWithItsOwnVerb(t *testing.T, object ...v1alpha1.FieldPermission) *sche
 		t.Fatal(err)
 	}
 	return k
+}
+
+// scaleWithItsOwnVerb is the Scale of a kind with the permissions. An administrator gave every Scale the verbs "specification", and
+// "scale" for its replicas.
+func scaleWithItsOwnVerb(t *testing.T, object ...v1alpha1.FieldPermission) *schema.Kind {
+	t.Helper()
+	scale := document("s.yaml", "", RankAdministrator, v1alpha1.FieldPermission{Path: ".spec", Verb: "specification"}, v1alpha1.FieldPermission{Path: ".spec.replicas", Verb: "scale"})
+	return scaleOf(t, scale, object...)
 }
 
 // TestC2_AVerbOfTheScaleAlonePassesNoBarrierAboveReplicas: the Scale's own verb for its replicas does not pass a barrier of the object,

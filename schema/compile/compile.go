@@ -76,7 +76,7 @@ func newCompiler(docs Documents) *compiler {
 		versions: map[runtimeschema.GroupKind][]runtimeschema.GroupVersionKind{},
 	}
 	c.report(faults...)
-	c.owner = c.owners()
+	c.owner = c.docs.owners()
 	for _, gvk := range inOrder(c.owner) {
 		c.versions[gvk.GroupKind()] = append(c.versions[gvk.GroupKind()], gvk)
 	}
@@ -170,17 +170,6 @@ func (c *compiler) report(errs ...error) {
 			c.faulty[e.Source] = err
 		}
 	}
-}
-
-// owners returns the topology that each kind is compiled from: the last that has it.
-func (c *compiler) owners() map[runtimeschema.GroupVersionKind]*Topology {
-	out := map[runtimeschema.GroupVersionKind]*Topology{}
-	for i := range c.docs.Topologies {
-		for gvk := range c.docs.Topologies[i].Kinds {
-			out[gvk] = &c.docs.Topologies[i]
-		}
-	}
-	return out
 }
 
 // topology compiles the kinds that one topology owns. It shares the nodes at once, so that at most one topology's own nodes are in memory

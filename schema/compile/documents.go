@@ -1,6 +1,7 @@
 package compile
 
 import (
+	"iter"
 	"slices"
 
 	"k8s.io/apimachinery/pkg/api/meta"
@@ -76,15 +77,27 @@ type Topology struct {
 	TypeContains map[string][]Contained
 }
 
-// Resources returns the resource of each kind.
-func (d *Documents) Resources() map[runtimeschema.GroupVersionKind]runtimeschema.GroupResource {
-	out := map[runtimeschema.GroupVersionKind]runtimeschema.GroupResource{}
+// owners returns the topology that each kind is compiled from: the last that has it.
+func (d *Documents) owners() map[runtimeschema.GroupVersionKind]*Topology {
+	out := map[runtimeschema.GroupVersionKind]*Topology{}
 	for i := range d.Topologies {
 		for gvk := range d.Topologies[i].Kinds {
-			out[gvk] = d.Topologies[i].resource(gvk)
+			out[gvk] = &d.Topologies[i]
 		}
 	}
 	return out
+}
+
+// Resources yields each kind with its resource, sorted by group, version and kind.
+func (d *Documents) Resources() iter.Seq2[runtimeschema.GroupVersionKind, runtimeschema.GroupResource] {
+	return func(yield func(runtimeschema.GroupVersionKind, runtimeschema.GroupResource) bool) {
+		owners := d.owners()
+		for _, gvk := range inOrder(owners) {
+			if !yield(gvk, owners[gvk].resource(gvk)) {
+				return
+			}
+		}
+	}
 }
 
 // Rank orders permission documents. Per node the entry of the highest rank counts.

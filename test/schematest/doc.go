@@ -7,6 +7,8 @@
 //	docs := schematest.Documents(t, definition)          // the documents, to change them or to expect faults of schemacheck.Compile
 //	docs = schematest.Only(docs, "Deployment", "Scale")  // some of the built-in kinds, which compile in a tenth of the time
 //
+// Kind compiles one kind from types of structured-merge-diff alone.
+//
 // Definition, UncoveredSet and PermissionSchema write the documents. A test that is about the form of a document writes it in full.
 //
 // A compile of all built-in kinds takes most of the time of many tests. Schema and Traced therefore compile the same texts once per

@@ -88,9 +88,6 @@ func (c *Charger) take(found diff.Change) {
 	}
 }
 
-// MayBarWithin reports whether a part inside a value may have to be charged besides the whole.
-func (c *Charger) MayBarWithin(p *diff.Place) bool { return c.LooksInside(p) }
-
 // Within returns what is charged inside a value that is removed.
 func (c *Charger) Within(p *diff.Place, was rawjson.Value) []change.Requirement {
 	begin := len(c.Out)

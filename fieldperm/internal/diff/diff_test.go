@@ -7,12 +7,9 @@ import (
 	"strings"
 	"testing"
 
-	runtimeschema "k8s.io/apimachinery/pkg/runtime/schema"
-	"sigs.k8s.io/structured-merge-diff/v6/typed"
-
 	"github.com/fieldperm/fieldperm/internal/rawjson"
 	"github.com/fieldperm/fieldperm/schema"
-	"github.com/fieldperm/fieldperm/schema/compile"
+	"github.com/fieldperm/fieldperm/test/schematest"
 )
 
 const boxTypes = `types:
@@ -39,23 +36,7 @@ const boxTypes = `types:
 `
 
 // compileBox returns a kind without verbs.
-func compileBox(t *testing.T) *schema.Kind {
-	t.Helper()
-	parser, err := typed.NewParser(typed.YAMLObject(boxTypes))
-	if err != nil {
-		t.Fatal(err)
-	}
-	box := runtimeschema.GroupVersionKind{Group: "example.com", Version: "v1", Kind: "Box"}
-	s, errs := compile.Compile(compile.Documents{Topologies: []compile.Topology{{Source: "box", Types: &parser.Schema, Kinds: map[runtimeschema.GroupVersionKind]string{box: "box"}}}})
-	for _, err := range errs {
-		t.Error(err)
-	}
-	k, err := s.Kind(box)
-	if err != nil {
-		t.Fatal(err)
-	}
-	return k
-}
+func compileBox(t *testing.T) *schema.Kind { return schematest.Kind(t, boxTypes, "box", "Box") }
 
 func scan(t *testing.T, text string) rawjson.Value {
 	t.Helper()

@@ -63,7 +63,7 @@ func (o *owners) chargeNext(who manager, before, gained *smdpath.Set) {
 		others[around] = o.around(gained, own, keeps.Union(union(applies)))
 		o.chargeApply(who, keeps, after, others, sim.updated, false)
 	}
-	if (len(applies) > 0 || isFree) && o.d.MayBarWithin(o.d.Root) {
+	if (len(applies) > 0 || isFree) && o.d.LooksInside(o.d.Root) {
 		others = smdpath.ManagedFields{around: o.around(gained, own, keeps)}
 		o.chargeApply(who, keeps, after, others, sim.owned, true)
 	}

@@ -215,7 +215,7 @@ func (o *owners) isFirst(who manager) bool {
 // deletes all of it, the new and the unchanged parts. So the barriers count whatever a condition says about the change of this request.
 func (o *owners) chargeTaken(gained *smdpath.Set) {
 	o.applied = true
-	if !o.d.MayBarWithin(o.d.Root) {
+	if !o.d.LooksInside(o.d.Root) {
 		return
 	}
 	for p := range paths(gained) {

@@ -83,7 +83,7 @@ func (c *places) require(found []change.Requirement) {
 
 // chargeWithin charges the barriers inside a value that is charged as a whole, as if the value vanished.
 func (c *places) chargeWithin(p *diff.Place, was rawjson.Value) {
-	if was.IsAbsent() || was.IsScalar() || !c.d.MayBarWithin(p) || !c.isNew(was, c.d.Demands(p)...) {
+	if was.IsAbsent() || was.IsScalar() || !c.d.LooksInside(p) || !c.isNew(was, c.d.Demands(p)...) {
 		return
 	}
 	c.require(c.d.Within(p, was))

@@ -8,15 +8,13 @@ import (
 	"testing"
 	"time"
 
-	runtimeschema "k8s.io/apimachinery/pkg/runtime/schema"
-	"sigs.k8s.io/structured-merge-diff/v6/typed"
-
 	"github.com/fieldperm/fieldperm/api/v1alpha1"
 	"github.com/fieldperm/fieldperm/fieldperm/change"
 	"github.com/fieldperm/fieldperm/fieldperm/internal/charge"
 	"github.com/fieldperm/fieldperm/internal/rawjson"
 	"github.com/fieldperm/fieldperm/schema"
 	"github.com/fieldperm/fieldperm/schema/compile"
+	"github.com/fieldperm/fieldperm/test/schematest"
 )
 
 const boxTypes = `types:
@@ -39,25 +37,7 @@ const boxTypes = `types:
 
 // compileBox returns a kind with one keyed list.
 func compileBox(t *testing.T) *schema.Kind {
-	t.Helper()
-	parser, err := typed.NewParser(typed.YAMLObject(boxTypes))
-	if err != nil {
-		t.Fatal(err)
-	}
-	box := runtimeschema.GroupVersionKind{Group: "example.com", Version: "v1", Kind: "Box"}
-	managed := compile.Entry{FieldPermission: v1alpha1.FieldPermission{Path: ".metadata.managedFields"}, Role: schema.RoleOwnership}
-	s, errs := compile.Compile(compile.Documents{
-		Topologies:  []compile.Topology{{Source: "box", Types: &parser.Schema, Kinds: map[runtimeschema.GroupVersionKind]string{box: "box"}}},
-		Permissions: []compile.PermissionDocument{{Source: "box.yaml", Group: box.Group, Kind: box.Kind, Entries: []compile.Entry{managed}}},
-	})
-	for _, err := range errs {
-		t.Error(err)
-	}
-	k, err := s.Kind(box)
-	if err != nil {
-		t.Fatal(err)
-	}
-	return k
+	return schematest.Kind(t, boxTypes, "box", "Box", compile.Entry{FieldPermission: v1alpha1.FieldPermission{Path: ".metadata.managedFields"}, Role: schema.RoleOwnership})
 }
 
 // boxOf returns a box of n parts that one manager owns.
