@@ -27,6 +27,7 @@ func TestD8_Ownership(t *testing.T) {
 		replicas3 = `|,"spec":{"replicas":3}`
 		labels    = `,"labels":{"a/x":"1"}|`
 		items     = `|,"spec":{"containers":[{"name":"c","image":"i"}]}`
+		twins     = `|,"spec":{"containers":[{"name":"c","image":"i"},{"name":"c","image":"j"}]}`
 		fReplicas = `{"f:spec":{"f:replicas":{}}}`
 		fLabel    = `{"f:metadata":{"f:labels":{".":{},"f:a/x":{}}}}`
 		fItem     = `{"f:spec":{"f:containers":{"k:{\"name\":\"c\"}":{".":{},"f:name":{},"f:image":{}}}}}`
@@ -84,6 +85,8 @@ func TestD8_Ownership(t *testing.T) {
 		{"the version of another's entry", owned(replicas2, owner("a", "Apply", fReplicas)), owned(replicas2, strings.Replace(owner("a", "Apply", fReplicas), "com/v1", "com/v2", 1)), []string{wholeGadget}},
 		{"one's own entry comes to have the version of the request", owned(replicas2, strings.Replace(owner("a", "Apply", fReplicas), "com/v1", "com/v0", 1)), owned(replicas3, owner("a", "Apply", fReplicas)), []string{"modified .spec.replicas: * specification scale"}},
 		{"an item that is all key, lost", owned(`|,"spec":{"containers":[{"name":"c"}]}`, owner("a", "Apply", `{"f:spec":{"f:containers":{"k:{\"name\":\"c\"}":{".":{},"f:name":{}}}}}`)), owned(`|,"spec":{"containers":[{"name":"c"}]}`), []string{`ownership .spec.containers[name="c"]: * specification container container(c)`, `ownership .spec.containers[name="c"].name: * specification container container(c)`}},
+		{"an item whose keys another has too", owned(twins), owned(twins, owner("me", "Apply", fItem)), []string{"ownership .spec.containers: * specification"}},
+		{"an item whose keys another has too, with its change", owned(twins), owned(strings.Replace(twins, "j", "k", 1), owner("me", "Update", fItem)), []string{"modified .spec.containers: * specification"}},
 		{"an empty object is a leaf", owned(`|,"spec":{"feature":{}}`, owner("a", "Apply", `{"f:spec":{"f:feature":{}}}`)), owned(`|,"spec":{"feature":{}}`), []string{"ownership .spec.feature: * specification feature"}},
 		{"another version's name for what did not", owned(replicas2, strings.Replace(owner("a", "Apply", `{"f:spec":{"f:count":{}}}`), "com/v1", "com/v0", 1)), owned(replicas2), []string{`ownership .spec["count"]: * specification`}},
 	} {

@@ -52,10 +52,26 @@ func Rows() []Row {
 			Is:     func(d Difference) bool { return d.Owners && strings.HasPrefix(d.Path, `["`) },
 		},
 		{
+			Name: "times of items whose keys are alike", Looser: true,
+			Reason: "D5: the owner of an item whose keys another has too owns a change of either, so its time may change. The list is charged",
+			Is:     func(d Difference) bool { return d.Path == ".metadata.managedFields" },
+		},
+		{
 			Name: "a barrier of Pods in a template", Looser: true,
 			Reason: "C8 is gone: what a document or a set says of Pods holds for Pods. A PermissionSchema about a fragment, and a set that names the workloads, hold in templates",
 			Is: func(d Difference) bool {
 				return (strings.Contains(d.Path, "emplate") || d.Owners && d.Path == "." && strings.Contains(specific(d.Demand), "emplate") || strings.HasPrefix(d.Path, ".data")) && !slices.Contains(d.AnyOf, Generic)
+			},
+		},
+		{
+			Name: "a source beside the verb of the catalogue", Looser: true,
+			Reason: "C1: an entry that only names a parameter source claims no verb, so it leaves the verb of the catalogue in force. It took the place of the whole claim",
+			Is: func(d Difference) bool {
+				ofCatalogue := func(v string) bool { return v == "granular:specification" || v == "granular:status" }
+				return d.Path == "." && ofCatalogue(specific(d.Demand)) || slices.ContainsFunc(d.Now.Demands, func(now Demand) bool {
+					now.AnyOf = slices.DeleteFunc(slices.Clone(now.AnyOf), ofCatalogue)
+					return (now.Path == d.Path || d.Owners) && impliedBy(d.Demand, []Demand{now})
+				})
 			},
 		},
 		{

@@ -35,14 +35,14 @@ func contents(e *smdpath.PathElement) rawjson.Value {
 	return doc.Root()
 }
 
-// Find returns the first item of a keyed list with the same keys as like; absent if there is none.
-func (d *Differ) Find(list *schema.List, in, like rawjson.Value) rawjson.Value {
+// find returns the items of a keyed list with the same keys as like.
+func (d *Differ) find(list *schema.List, in, like rawjson.Value) (found []rawjson.Value) {
 	if !in.IsList() {
-		return rawjson.Value{}
+		return nil
 	}
 	want, ok := d.identify(list.Keys(), like)
 	if !ok {
-		return rawjson.Value{}
+		return nil
 	}
 	index := d.index.keyed[in]
 	if index == nil {
@@ -59,10 +59,10 @@ func (d *Differ) Find(list *schema.List, in, like rawjson.Value) rawjson.Value {
 	}
 	for _, item := range index[want.sum()] {
 		if id, _ := d.identify(list.Keys(), item); d.sameIdentity(&id, &want) {
-			return item
+			found = append(found, item)
 		}
 	}
-	return rawjson.Value{}
+	return found
 }
 
 // index caches the contents of lists and objects that paths of managedFields lead through, because owners name many items and members.

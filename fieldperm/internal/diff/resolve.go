@@ -37,8 +37,11 @@ type Waypoint struct {
 	keyField bool
 	// Field: the element is a field that the schema names.
 	Field bool
-	// End reports whether the schema does not know the place; Place is then the last known one.
+	// End reports whether the way ends before the path: the schema does not know the place, or the keys of an item are those of another item too.
+	// Place is then the last one on the way.
 	End bool
+	// alike: several items have the keys. changed: they differ between the two objects.
+	alike, changed bool
 }
 
 // trail is the way to the last path that was resolved. Most paths start like the path before them.
@@ -106,11 +109,16 @@ func (d *Differ) step(at Waypoint, to smdpath.Path, i int) Waypoint {
 }
 
 // toItem extends a waypoint to the item of a keyed list with the same keys as like. like also stands for an item that is in neither
-// object.
+// object. If several items have the keys, the way ends at the list (D5).
 func (d *Differ) toItem(at *Waypoint, like rawjson.Value) {
 	above := at.Place
 	list := above.Node.List()
-	at.Old, at.New = d.Find(list, at.Old, like), d.Find(list, at.New, like)
+	olds, news := d.find(list, at.Old, like), d.find(list, at.New, like)
+	if len(olds) > 1 || len(news) > 1 {
+		at.End, at.alike, at.changed = true, true, !d.equalItems(olds, news)
+		return
+	}
+	at.Old, at.New = only(olds), only(news)
 	path, bound := d.itemStep(above, either(either(at.New, at.Old), like))
 	if at.Old.IsAbsent() && at.New.IsAbsent() && like.IsScalar() {
 		at.Place = d.enter(above, list.Item(), path, bound, at.Old, at.New, like).kept()
@@ -119,9 +127,20 @@ func (d *Differ) toItem(at *Waypoint, like rawjson.Value) {
 	d.child(above, list.Item(), path, bound, at.Old, at.New, into(&at.Place))
 }
 
+// only returns the value of a list of at most one, absent if there is none.
+func only(values []rawjson.Value) rawjson.Value {
+	if len(values) == 0 {
+		return rawjson.Value{}
+	}
+	return values[0]
+}
+
 // arrive returns the result for the last waypoint of a path.
 func (d *Differ) arrive(at Waypoint) Resolved {
 	p, old, new := at.Place, at.Old, at.New
+	if at.alike {
+		return Resolved{Place: p, Old: old, New: new, Changed: at.changed}
+	}
 	if at.End || old.IsAbsent() && new.IsAbsent() {
 		return Resolved{Place: p, KeyField: at.keyField && !at.End, Missing: true}
 	}
