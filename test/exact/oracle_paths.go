@@ -45,7 +45,11 @@ func (t transfer) follow(path fieldpath.Path) end {
 			halves := t.halves(t.member(p, *e.FieldName, was, is))
 			p = halves[len(halves)-1].half(was, is)
 		case (e.Key != nil || e.Value != nil) && p.atom.List != nil:
-			p = t.followItem(p, e)
+			item, several := t.followItem(p, e)
+			if several != nil {
+				return end{place: *several}
+			}
+			p = item
 		case e.Index != nil && p.atom.List != nil && p.atom.List.ElementRelationship != "associative":
 			p = t.at(p, *e.Index, itemAt(p.old, *e.Index), itemAt(p.new, *e.Index))
 		default:
@@ -76,8 +80,8 @@ func isKey(p fieldpath.Path) bool {
 		slices.ContainsFunc(*p[n-1].Key, func(k smdvalue.Field) bool { return k.Name == *p[n].FieldName })
 }
 
-// followItem finds the items with the keys of the element, the first one of each side.
-func (t transfer) followItem(p place, e fieldpath.PathElement) place {
+// followItem finds the item with the keys of the element. If a side has several, it returns the list with these items only (D5).
+func (t transfer) followItem(p place, e fieldpath.PathElement) (item place, several *place) {
 	var like *value
 	if e.Value != nil {
 		like = fromSMD(*e.Value)
@@ -87,16 +91,21 @@ func (t transfer) followItem(p place, e fieldpath.PathElement) place {
 			like.members = append(like.members, member{f.Name, fromSMD(f.Value)})
 		}
 	}
-	find := func(v *value) *value {
+	find := func(v *value) (found []*value) {
 		id, ok := t.identity(p.atom.List, like)
 		for _, item := range itemsOf(v) {
 			if other, keyed := t.identity(p.atom.List, item); ok && keyed && id == other {
-				return item
+				found = append(found, item)
 			}
 		}
-		return nil
+		return found
 	}
-	old, new := find(p.old), find(p.new)
+	olds, news := find(p.old), find(p.new)
+	if len(olds) > 1 || len(news) > 1 {
+		p.old, p.new = &value{kind: list, items: olds}, &value{kind: list, items: news}
+		return place{}, &p
+	}
+	old, new := first(olds), first(news)
 	for _, found := range []*value{old, new} {
 		if found != nil {
 			like = found
@@ -107,7 +116,7 @@ func (t transfer) followItem(p place, e fieldpath.PathElement) place {
 		// A value that is missing on both sides still has the verb of that value.
 		next = next.emitting(like)
 	}
-	return next
+	return next, nil
 }
 
 func itemAt(v *value, i int) *value {

@@ -29,7 +29,7 @@ func drawPair(d *draw, s *subject) *pair {
 		meta.set("managedFields", o.owners(p.old))
 	}
 	switch {
-	case d.oneIn(12):
+	case len(p.old.members) > 0 && d.oneIn(12): // No API server accepts an object without a field.
 		p.new, p.old, p.edits = p.old, nil, []string{"create"}
 	case d.oneIn(25):
 		p.new, p.edits = o.object(), []string{"another object"}
