@@ -196,14 +196,7 @@ func guards(root *schema.Node, e compile.Entry) bool {
 	}
 	n := root
 	for _, step := range steps(e.Path) {
-		switch {
-		case !step.Any && n.Map() != nil:
-			n = n.Map().Child(step.Name)
-		case step.Any && n.List() != nil:
-			n = n.List().Item()
-		case step.Any && n.Map() != nil:
-			n = n.Map().Child("")
-		default:
+		if n = n.Step(step); n == nil {
 			return false
 		}
 	}

@@ -23,7 +23,7 @@
 // # Where each rule is
 //
 //   - C1, chains: permission.go, node.go
-//   - C2, barriers: permission.go (Bars), request.go and verbset.go (those of sets), walk.go (BarsAt)
+//   - C2, barriers: permission.go (Bars), request.go and verbset.go (those of sets), walk.go
 //   - C3, versions: hidden.go (HiddenBarriers), likeness.go (Alike)
 //   - D6, unknown fields and their spellings: node.go (Unknown, Respells)
 //   - D8, the types that structured-merge-diff simulates an apply with: typed.go

@@ -7,6 +7,8 @@ import (
 	"slices"
 	"strings"
 	"unicode"
+
+	"github.com/fieldperm/fieldperm/schema/fieldpath"
 )
 
 // Role marks fields that the API server itself writes. Only the built-in catalogue may give roles, because a role can free a field from
@@ -193,6 +195,23 @@ func (m *Map) Child(key string) *Node {
 		return m.parts.Value
 	}
 	return unknown
+}
+
+// Step returns the node one step further. It is nil if the schema declares none, which is what API servers prune, and the node of unknown fields if
+// they keep it.
+func (n *Node) Step(e fieldpath.Element) *Node {
+	switch m := n.Map(); {
+	case e.Any && n.List() != nil:
+		return n.List().item
+	case m == nil:
+		return nil
+	case e.Any:
+		return m.parts.Value
+	case m.parts.Fields[e.Name] == nil && m.parts.Keys[e.Name] == nil && m.parts.Value == nil:
+		return nil
+	default:
+		return m.Child(e.Name)
+	}
 }
 
 // FoldName returns a text that is the same for the spellings of a name that differ in case only, as strings.EqualFold compares them.

@@ -133,72 +133,27 @@ func children(n *Node, visit func(fieldpath.Element, *Node)) {
 	}
 }
 
-// BarsAt reports whether a barrier of the kind's schema guards a field, a part of it, or a value that contains it.
-// UncoveredPermissionSets are not counted. A path that the kind does not have counts as unknown fields of the value that would contain
-// it. It is true for an invalid path.
-func (k *Kind) BarsAt(path string) bool {
+// Way returns the nodes on the way to a field, from the root to the node of the field. If the kind does not declare the field, the way ends at the
+// node of unknown fields, or at a value without parts.
+func (k *Kind) Way(path string) []*Node {
+	way := []*Node{k.Root}
 	p, err := fieldpath.ParsePattern(path)
 	if err != nil {
-		return true
+		return way
 	}
-	n := k.Root
 	for _, e := range p {
-		if slices.ContainsFunc(n.Permissions(), (*Permission).MayBar) {
-			return true
-		}
+		n := way[len(way)-1]
+		next := n.Step(e)
 		switch {
-		case e.Any && n.List() != nil:
-			n = n.List().item
-		case e.Any || n.Map() == nil:
-			return n.MayBarWithin()
-		default:
-			n = n.Map().Child(e.Name)
-		}
-	}
-	return n.MayBarWithin() || slices.ContainsFunc(n.Permissions(), (*Permission).MayBar)
-}
-
-// WalkAt visits the nodes on the way to a field, and those at and below it, each once. If the kind does not have the path, the walk ends
-// at the last known node.
-func (k *Kind) WalkAt(path string, visit func(*Node)) {
-	p, err := fieldpath.ParsePattern(path)
-	if err != nil {
-		p = nil
-	}
-	n := k.Root
-	for _, e := range p {
-		next := (*Node)(nil)
-		switch {
-		case e.Any && n.List() != nil:
-			next = n.List().item
+		case next != nil:
+			way = append(way, next)
 		case !e.Any && n.Map() != nil:
-			next = n.Map().Child(e.Name)
-		}
-		if next == nil {
-			break
-		}
-		visit(n)
-		n = next
-	}
-	n.Each(visit)
-}
-
-// Has reports whether the kind declares a field at a path.
-func (k *Kind) Has(path fieldpath.Pattern) bool {
-	n := k.Root
-	for _, e := range path {
-		switch {
-		case e.Any && n.List() != nil:
-			n = n.List().item
-		case e.Any && n.Map() != nil && n.Map().parts.Value != nil:
-			n = n.Map().parts.Value
-		case !e.Any && n.Map() != nil && n.Map().parts.Fields[e.Name] != nil:
-			n = n.Map().parts.Fields[e.Name]
+			return append(way, unknown)
 		default:
-			return false
+			return way
 		}
 	}
-	return true
+	return way
 }
 
 func sortedKeys(of map[string]*Node) []string {

@@ -88,10 +88,16 @@ func (r rules) addKind(k *schema.Kind, s *schema.Schema, plurals map[runtimesche
 	resource := Resource(k.GroupKind(), plurals)
 	for _, e := range endpoint.Writers(k.Group, resource) {
 		// Every endpoint that writes the object may change fields that a version does not show.
-		if k.MayBarElsewhere() && (e.Whole || len(e.Fields) > 0) || letsThrough(&e, s, k, (*schema.Kind).BarsAt) {
+		if k.MayBarElsewhere() && (e.Whole || len(e.Fields) > 0) || letsThrough(&e, s, k, bars) {
 			r.add(e.Group, e.Name())
 		}
 	}
+}
+
+// bars reports whether a barrier of the kind's schema guards a field, a part of it, or a value that contains it.
+func bars(k *schema.Kind, path string) bool {
+	way := k.Way(path)
+	return way[len(way)-1].MayBarWithin() || slices.ContainsFunc(way, func(n *schema.Node) bool { return slices.ContainsFunc(n.Permissions(), (*schema.Permission).MayBar) })
 }
 
 // letsThrough reports whether an endpoint can write a guarded field of a kind. guarded reports whether a field of a kind is guarded,
@@ -294,9 +300,14 @@ func (w *writers) bears(k *schema.Kind, path string) bool {
 	at := bearer{k.Root, path}
 	found, known := w.bearers[at]
 	if !known {
-		k.WalkAt(path, func(n *schema.Node) {
+		look := func(n *schema.Node) {
 			found = found || slices.ContainsFunc(n.Permissions(), func(p *schema.Permission) bool { return named(w.verbs, p.Base()) })
-		})
+		}
+		way := k.Way(path)
+		for _, n := range way {
+			look(n)
+		}
+		way[len(way)-1].Each(look)
 		w.bearers[at] = found
 	}
 	return found

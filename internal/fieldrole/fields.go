@@ -220,22 +220,16 @@ func (w *way) charged(p *fieldtree.Place) *fieldtree.Place {
 	}
 	n := w.root
 	for i, e := range p.Path {
-		list, object := n.List(), n.Map()
-		switch {
-		case e.Any && list != nil:
+		if list := n.List(); e.Any && list != nil {
 			if i+1 < len(p.Path) && slices.ContainsFunc(list.Keys(), func(k schema.Key) bool { return k.Name == p.Path[i+1].Name }) {
 				// A change of a key removes the item and adds another one, with other parameters.
 				if item, err := p.Kind.Find(p.Path[:i+1].String()); err == nil {
 					return item
 				}
 			}
-			n = list.Item()
-		case object == nil:
+		}
+		if n = n.Step(e); n == nil {
 			return nil
-		case e.Any:
-			n = object.Child("")
-		default:
-			n = object.Child(e.Name)
 		}
 	}
 	return nil

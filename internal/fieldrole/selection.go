@@ -22,14 +22,8 @@ func (w *way) selects(p *fieldtree.Place, path string) error {
 				return fmt.Errorf("path %q of %s: %s", path, p.Kind.Kind, fault)
 			}
 		}
-		switch {
-		case n == nil:
-		case e.Any && n.List() != nil:
-			n = n.List().Item()
-		case n.Map() != nil:
-			n = n.Map().Child(e.Name)
-		default:
-			n = nil
+		if n != nil {
+			n = n.Step(e)
 		}
 	}
 	return nil

@@ -102,7 +102,7 @@ func (l *linter) blocked(u *use, k *schema.Kind) *finding.Finding {
 		if atomic == nil && (at.List() != nil && at.List().Atomic() && e.Any || at.Map() != nil && at.Map().Atomic()) {
 			atomic, isList = u.path[:i], at.List() != nil && at.List().Atomic() && e.Any
 		}
-		if at = below(at, e); at == nil {
+		if at = at.Step(e); at == nil || at == schema.Unknown() {
 			return nil
 		}
 		if at.Role() == schema.RoleServerWritten {
@@ -129,23 +129,6 @@ func (l *linter) blocked(u *use, k *schema.Kind) *finding.Finding {
 		Rule: atomicItemVerb, Level: finding.Warning, Message: fmt.Sprintf("verb %q is inside of %q, which is atomic: each change needs the verb of the whole", u.Verb, atomic),
 		Cure: cure,
 	}
-}
-
-// below returns the node one step further, nil for none.
-func below(n *schema.Node, e fieldpath.Element) *schema.Node {
-	for step, child := range n.Children() {
-		if step == e {
-			return child
-		}
-	}
-	if m := n.Map(); m != nil && !e.Any && !m.IsField(e.Name) {
-		for step := range n.Children() {
-			if step.Any {
-				return m.Child(e.Name)
-			}
-		}
-	}
-	return nil
 }
 
 func verbsOf(n *schema.Node) string {

@@ -348,8 +348,7 @@ func (c *chain) emitters(name string) int {
 	n, node := 0, c.root
 	for i := 0; node != nil; i++ {
 		emits := node.Emits() == name
-		list, fields := node.List(), node.Map()
-		if list != nil {
+		if list := node.List(); list != nil {
 			emits = emits || slices.ContainsFunc(list.Keys(), func(k schema.Key) bool { return k.Emits == name })
 		}
 		if emits {
@@ -358,16 +357,7 @@ func (c *chain) emitters(name string) int {
 		if i == len(c.at) {
 			break
 		}
-		switch e := c.at[i]; {
-		case e.Any && list != nil:
-			node = list.Item()
-		case fields != nil && e.Any:
-			node = fields.Child("\x00")
-		case fields != nil:
-			node = fields.Child(e.Name)
-		default:
-			node = nil
-		}
+		node = node.Step(c.at[i])
 	}
 	return n
 }

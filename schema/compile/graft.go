@@ -67,13 +67,12 @@ func reach(n *schema.Node, path fieldpath.Pattern) (permissions []*schema.Permis
 		if n.Emits() != "" && !e.Any && n.Map() != nil && !n.Map().IsField(e.Name) {
 			emitted[n.Emits()] = e.Name
 		}
+		next := n.Step(e)
 		switch {
-		case e.Any && n.List() != nil:
-			n = n.List().Item()
-		case e.Any && n.Map() != nil && n.Map().Parts().Value != nil:
-			n = n.Map().Parts().Value
+		case next != nil:
+			n = next
 		case !e.Any && n.Map() != nil:
-			n = n.Map().Child(e.Name)
+			n = schema.Unknown()
 		default:
 			return nil, nil, false
 		}

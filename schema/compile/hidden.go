@@ -283,30 +283,12 @@ func (p *versionPair) reach(at fieldpath.Pattern) (own *schema.Node, alike bool)
 		if own.List() != nil && theirs.List() != nil && !slices.EqualFunc(own.List().Keys(), theirs.List().Keys(), func(a, b schema.Key) bool { return a.Name == b.Name && a.Emits == b.Emits }) {
 			alike = false
 		}
-		if own, theirs = oneBelow(own, e), oneBelow(theirs, e); own == nil || theirs == nil {
+		if own, theirs = own.Step(e), theirs.Step(e); own == nil || theirs == nil {
 			return nil, false
 		}
 		alike = alike && own.Emits() == theirs.Emits()
 	}
 	return own, alike
-}
-
-// oneBelow returns the node that is one step further, nil if there is none.
-func oneBelow(n *schema.Node, e fieldpath.Element) *schema.Node {
-	if e.Any && n.List() != nil {
-		return n.List().Item()
-	}
-	if n.Map() == nil {
-		return nil
-	}
-	m := n.Map().Parts()
-	switch {
-	case e.Any:
-		return m.Value
-	case m.Fields[e.Name] != nil || m.Keys[e.Name] != nil || m.Value != nil:
-		return n.Map().Child(e.Name)
-	}
-	return nil
 }
 
 // guardsLike reports whether q has the verbs of other, and is a barrier in every case in which other is one. Two conditions and two expressions are
