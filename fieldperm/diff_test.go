@@ -54,13 +54,13 @@ func TestDiff(t *testing.T) {
 		{"D4 a barrier that stays at its position is not charged", `{"spec":{"rules":[{"host":"a","admin":false}]}}`, `{"spec":{"rules":[{"host":"b","admin":false}]}}`, []string{"modified .spec.rules: * specification rules"}},
 		{"D4 a barrier in an atomic list that disappears", `{"spec":{"rules":[{"admin":true}]}}`, `{"spec":{}}`, []string{"removed .spec.rules: * specification rules", "removed .spec.rules[0].admin: (*) (specification) (rules) admin"}},
 		{"D5 items with the same key are charged at the list", `{"spec":{"containers":[{"name":"a","image":"i"},{"name":"a","image":"j"}]}}`, `{"spec":{"containers":[{"name":"a","image":"i"},{"name":"a","image":"k"}]}}`, []string{"modified .spec.containers: * specification"}},
-		{"D5 barriers under the same key", `{"spec":{"containers":[{"name":"a"},{"name":"a"}]}}`, `{"spec":{"containers":[{"name":"a"},{"name":"a","privileged":true}]}}`, []string{"modified .spec.containers: * specification", "added .spec.containers[1].privileged: (*) (specification) (container) (container(a)) privilege"}},
+		{"D5 barriers under the same key", `{"spec":{"containers":[{"name":"a"},{"name":"a"}]}}`, `{"spec":{"containers":[{"name":"a"},{"name":"a","privileged":true}]}}`, []string{"modified .spec.containers: * specification", `added .spec.containers[name="a"].privileged: (*) (specification) (container) (container(a)) privilege`}},
 		{
 			"D5 a barrier that moves from one key to another beside an item without key",
 			`{"spec":{"containers":[{"image":"x"},{"name":"a","privileged":true}]}}`, `{"spec":{"containers":[{"image":"y"},{"name":"b","privileged":true}]}}`,
 			[]string{
-				"modified .spec.containers: * specification", "removed .spec.containers[1].privileged: (*) (specification) (container) (container(a)) privilege",
-				"added .spec.containers[1].privileged: (*) (specification) (container) (container(b)) privilege",
+				"modified .spec.containers: * specification", `removed .spec.containers[name="a"].privileged: (*) (specification) (container) (container(a)) privilege`,
+				`added .spec.containers[name="b"].privileged: (*) (specification) (container) (container(b)) privilege`,
 			},
 		},
 		{"D5 a second item of a key", `{"spec":{"containers":[{"name":"a"}]}}`, `{"spec":{"containers":[{"name":"a"},{"name":"a"}]}}`, []string{"modified .spec.containers: * specification"}},
@@ -138,6 +138,9 @@ func TestC5_Create(t *testing.T) {
 		{"a label", `{"metadata":{"name":"x","labels":{"a":"b"}}}`, []string{`added .metadata.labels["a"]: * metadata labels label label(a)`}},
 		{"a barrier", `{"metadata":{"name":"x"},"spec":{"node":"n"}}`, []string{"added .spec.node: (*) (specification) node"}},
 		{"planted owners", `{"metadata":{"name":"x","managedFields":[{"manager":"a","operation":"Update","fieldsType":"FieldsV1"},{"manager":"b","operation":"Update","fieldsType":"FieldsV1"}]}}`, []string{"ownership .metadata.managedFields: * metadata"}},
+		{"the owner of a field that the object lacks", `{` + strings.Replace(identity, `"fieldsV1":{}`, `"fieldsV1":{"f:spec":{"f:replicas":{}}}`, 1) + `}`, []string{"ownership .metadata.managedFields: * metadata"}},
+		{"an applier of zeros that the object does not show", `{` + strings.Replace(strings.Replace(identity, `"fieldsV1":{}`, `"fieldsV1":{"f:spec":{"f:replicas":{},"f:plain":{}}}`, 1), "Update", "Apply", 1) + `,"spec":{"plain":"a"}}`, []string{"added .spec.plain: * specification"}},
+		{"an applier of nothing that the object has", `{` + strings.Replace(strings.Replace(identity, `"fieldsV1":{}`, `"fieldsV1":{"f:spec":{"f:replicas":{}}}`, 1), "Update", "Apply", 1) + `}`, []string{"ownership .metadata.managedFields: * metadata"}},
 		{"planted owners in the form of an API server", `{"apiVersion":"example.com/v1","kind":"Gadget","metadata":{"name":"x","managedFields":[` + owner("a", "Update", `{"f:spec":{"f:replicas":{}}}`) + "," + owner("b", "Update", `{"f:spec":{"f:replicas":{}}}`) + `]},"spec":{"replicas":2}}`, []string{"added .spec.replicas: * specification scale", "ownership .metadata.managedFields: * metadata"}},
 	} {
 		t.Run(c.rule, func(t *testing.T) { expectDiff(t, k, none, "", c.new, c.want...) })
@@ -271,6 +274,20 @@ func TestC2_ExcludedWhenSeesBothValuesAndFailsClosed(t *testing.T) {
 	k, none := compileEntries(t, plain("false"))
 	expectDiff(t, k, none, `{"spec":{"plain":"a"}}`, `{"spec":{"plain":null}}`, barred)
 	expectDiff(t, k, none, `{"spec":{"plain":null}}`, `{"spec":{"plain":"a"}}`, free)
+}
+
+// API servers leave out most zeros of their own kinds. So an absent field of such a kind may have the zero, and a barrier holds if it does for either.
+func TestC2_AnAbsentFieldMayBeAZero(t *testing.T) {
+	compiled := schematest.Schema(t, schematest.PermissionSchema("zeros", "apps", "Deployment", "{path: .spec.paused, verb: example.com/pause, excludedWhen: self == false}, {path: .spec.minReadySeconds, verb: example.com/wait, excludedWhen: oldSelf == 0}"))
+	k, err := compiled.Kind(runtimeschema.GroupVersionKind{Group: "apps", Version: "v1", Kind: "Deployment"})
+	if err != nil {
+		t.Fatal(err)
+	}
+	const pause, wait = "example.com/pause", "example.com/wait"
+	expectDiff(t, k, nil, `{"spec":{"paused":true}}`, `{"spec":{}}`, "removed .spec.paused: (*) (specification) "+pause)
+	expectDiff(t, k, nil, `{"spec":{}}`, `{"spec":{"paused":true}}`, "added .spec.paused: * specification "+pause)
+	expectDiff(t, k, nil, `{"spec":{}}`, `{"spec":{"minReadySeconds":1}}`, "added .spec.minReadySeconds: (*) (specification) "+wait)
+	expectDiff(t, k, nil, `{"spec":{"minReadySeconds":2}}`, `{"spec":{"minReadySeconds":1}}`, "modified .spec.minReadySeconds: * specification "+wait)
 }
 
 func TestDiff_RefusesValuesThatAreNoObjects(t *testing.T) {

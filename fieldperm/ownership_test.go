@@ -28,6 +28,8 @@ func TestD8_Ownership(t *testing.T) {
 		labels    = `,"labels":{"a/x":"1"}|`
 		items     = `|,"spec":{"containers":[{"name":"c","image":"i"}]}`
 		twins     = `|,"spec":{"containers":[{"name":"c","image":"i"},{"name":"c","image":"j"}]}`
+		noted2    = `,"name":"n"|,"spec":{"replicas":2,"plain":"x"}`
+		noted3    = `,"name":"n"|,"spec":{"replicas":3,"plain":"x"}`
 		fReplicas = `{"f:spec":{"f:replicas":{}}}`
 		fLabel    = `{"f:metadata":{"f:labels":{".":{},"f:a/x":{}}}}`
 		fItem     = `{"f:spec":{"f:containers":{"k:{\"name\":\"c\"}":{".":{},"f:name":{},"f:image":{}}}}}`
@@ -64,7 +66,10 @@ func TestD8_Ownership(t *testing.T) {
 		{"the times of two are not", owned(replicas2, owner("a", "Apply", fReplicas), owner("b", "Apply", fReplicas)), owned(replicas2, strings.Replace(owner("a", "Apply", fReplicas), "2026", "2027", 1), strings.Replace(owner("b", "Apply", fReplicas), "2026", "2027", 1)), []string{wholeGadget}},
 		{"the times of two owners of a changed field are not", owned(replicas2, owner("a", "Apply", fReplicas), owner("b", "Apply", fReplicas)), owned(replicas3, strings.Replace(owner("a", "Apply", fReplicas), "2026", "2027", 1), strings.Replace(owner("b", "Apply", fReplicas), "2026", "2027", 1)), []string{"modified .spec.replicas: * specification scale", wholeGadget}},
 		{"the order of entries is free", owned(replicas2, owner("a", "Apply", fReplicas), owner("b", "Apply", fReplicas)), owned(replicas2, owner("b", "Apply", fReplicas), owner("a", "Apply", fReplicas)), nil},
-		{"before-first-apply where there was nothing", owned(replicas2), owned(replicas3, owner("before-first-apply", "Update", `{"f:spec":{"f:replicas":{},"f:plain":{}}}`)), []string{"modified .spec.replicas: * specification scale"}},
+		{"the first apply", owned(noted2), owned(noted3, owner("me", "Apply", fReplicas), owner("before-first-apply", "Update", `{"f:spec":{"f:plain":{}}}`)), []string{"modified .spec.replicas: * specification scale"}},
+		{"a first apply that leaves out what the object has", owned(labels[:len(labels)-1] + noted2), owned(labels[:len(labels)-1]+noted3, owner("me", "Apply", fReplicas), owner("before-first-apply", "Update", `{"f:spec":{"f:plain":{}}}`)), []string{"modified .spec.replicas: * specification scale", "ownership .spec.plain: * specification"}},
+		{"before-first-apply without an apply", owned(noted2), owned(noted2, owner("before-first-apply", "Update", `{"f:spec":{"f:replicas":{},"f:plain":{}}}`)), []string{"ownership .spec.plain: * specification", "ownership .spec.replicas: * specification scale"}},
+		{"before-first-apply of a subresource", owned(noted2), owned(noted3, owner("me", "Apply", fReplicas), strings.Replace(owner("before-first-apply", "Update", `{"f:spec":{"f:plain":{}}}`), `"time"`, `"subresource":"status","time"`, 1)), []string{"modified .spec.replicas: * specification scale", "ownership .spec.plain: * specification"}},
 		{"before-first-apply where there was something", owned(replicas2, owner("a", "Apply", `{}`)), owned(replicas2, owner("a", "Apply", `{}`), owner("before-first-apply", "Update", fReplicas)), []string{"ownership .spec.replicas: * specification scale"}},
 		{"before-first-apply does not apply", owned(replicas2), owned(replicas2, owner("before-first-apply", "Apply", fReplicas)), []string{"ownership .spec.replicas: * specification scale"}},
 		{"the merge into ancient-changes", owned(manyLabels+replicas2, eleven...), owned(manyLabels+replicas3, ten...), []string{"modified .spec.replicas: * specification scale"}},

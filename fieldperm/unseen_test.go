@@ -43,7 +43,7 @@ func TestD10_ContentsThatJSONDoesNotShow(t *testing.T) {
 		want     []string
 	}{
 		"a generation without a cause":               {deployments, object(1, "", ""), object(2, "", ""), nil, []string{"modified ."}},
-		"behind a barrier":                           {deployments, object(1, "", ""), object(2, "", ""), schema.VerbSet{image: {}}, []string{"modified .", "modified .spec.template.spec.containers[0].image"}},
+		"behind a barrier":                           {deployments, object(1, "", ""), object(2, "", ""), schema.VerbSet{image: {}}, []string{"modified .", "modified .spec.template.spec.containers[name=\"web\"].image"}},
 		"beside a label":                             {deployments, object(1, "", ""), object(2, labels, ""), nil, []string{`added .metadata.labels["a"]`, "modified ."}},
 		"with an annotation, which raises it":        {deployments, object(1, "", ""), object(2, annotations, ""), nil, []string{`added .metadata.annotations["a"]`}},
 		"by two, with an annotation":                 {deployments, object(1, "", ""), object(3, annotations, ""), nil, []string{`added .metadata.annotations["a"]`, "modified ."}},

@@ -91,18 +91,42 @@ func (d *definition) losses() map[string]string {
 }
 
 // keeps returns a function that reports whether one version keeps every object of another. Nothing is known about a conversion webhook:
-// it may drop or move any field except those that identify an object, unless the definition declares that it is lossless.
+// it may drop or move any field except those that identify an object, unless the definition declares that it is lossless. A value that one version
+// has by default and the other does not is not kept: who leaves it out there has set it here.
 func (d *definition) keeps() func(by, of string) bool {
-	if d.convertsByWebhook() {
-		vouched := d.crd.Annotations[v1alpha1.LosslessConversionAnnotation] == "true"
-		return func(by, of string) bool { return by == of || vouched }
-	}
 	schemas := d.structural()
+	if d.convertsByWebhook() {
+		return func(by, of string) bool { return by == of || d.isVouched() && sameDefaults(schemas[by], schemas[of]) }
+	}
 	return func(by, of string) bool {
 		keeper, known := schemas[by]
 		kept, alsoKnown := schemas[of]
 		return by == of || known && alsoKnown && keepsNode(keeper, kept, true, false)
 	}
+}
+
+// isVouched reports whether the definition declares that its conversion is lossless.
+func (d *definition) isVouched() bool {
+	return d.crd.Annotations[v1alpha1.LosslessConversionAnnotation] == "true"
+}
+
+// sameDefaults reports whether the fields that two schemas have at the same paths have the same defaults.
+func sameDefaults(a, b *structuralschema.Structural) bool {
+	if a == nil || b == nil {
+		return true
+	}
+	if !apiequality.Semantic.DeepEqual(a.Default, b.Default) || !sameDefaults(a.Items, b.Items) {
+		return false
+	}
+	if a.AdditionalProperties != nil && b.AdditionalProperties != nil && !sameDefaults(a.AdditionalProperties.Structural, b.AdditionalProperties.Structural) {
+		return false
+	}
+	for name, one := range a.Properties {
+		if other, both := b.Properties[name]; both && !sameDefaults(&one, &other) {
+			return false
+		}
+	}
+	return true
 }
 
 // convertsByWebhook reports whether conversion between versions changes more than the apiVersion.
@@ -117,6 +141,9 @@ func (d *definition) instead(version string, lossless func(string) bool) string 
 		v := &d.crd.Spec.Versions[i]
 		if !v.Served || !lossless(v.Name) {
 			continue
+		}
+		if d.convertsByWebhook() && d.isVouched() {
+			return fmt.Sprintf("version %q has other defaults than version %q: write through that version, or give both the same", version, v.Name)
 		}
 		if d.convertsByWebhook() {
 			return fmt.Sprintf("version %q is converted by a webhook, which may change any field: write through version %q", version, v.Name)

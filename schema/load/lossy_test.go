@@ -116,11 +116,12 @@ func TestA1_OnlyEqualVersionsAreLossless(t *testing.T) {
 		"objects are stored in both, and the new one has less": {versions{
 			v1: plain, v1beta1: object(`size: {type: integer}, secret: {type: string}`), status: "status: {storedVersions: [v1beta1, v1]}"}, []string{"v1", "v1beta1"}},
 
-		"a webhook":                               {versions{v1: plain, v1beta1: plain, top: "  conversion: {strategy: Webhook}"}, []string{"v1beta1"}},
-		"a webhook, and objects stored in both":   {versions{v1: plain, v1beta1: plain, top: "  conversion: {strategy: Webhook}", status: "status: {storedVersions: [v1beta1, v1]}"}, []string{"v1", "v1beta1"}},
-		"a webhook that the author vouches for":   {versions{v1: plain, v1beta1: object(`a: {type: string}`), top: "  conversion: {strategy: Webhook}", metadata: `, annotations: {fieldperm.dev/lossless-conversion: "true"}`}, nil},
-		"a lossless annotation without a webhook": {versions{v1: plain, v1beta1: object(`a: {type: string}`), metadata: `, annotations: {fieldperm.dev/lossless-conversion: "true"}`}, []string{"v1beta1"}},
-		"a lossless annotation that is not true":  {versions{v1: plain, v1beta1: plain, top: "  conversion: {strategy: Webhook}", metadata: `, annotations: {fieldperm.dev/lossless-conversion: "yes"}`}, []string{"v1beta1"}},
+		"a webhook":                                                  {versions{v1: plain, v1beta1: plain, top: "  conversion: {strategy: Webhook}"}, []string{"v1beta1"}},
+		"a webhook, and objects stored in both":                      {versions{v1: plain, v1beta1: plain, top: "  conversion: {strategy: Webhook}", status: "status: {storedVersions: [v1beta1, v1]}"}, []string{"v1", "v1beta1"}},
+		"a webhook that the author vouches for":                      {versions{v1: plain, v1beta1: object(`a: {type: string}`), top: "  conversion: {strategy: Webhook}", metadata: `, annotations: {fieldperm.dev/lossless-conversion: "true"}`}, nil},
+		"a webhook that the author vouches for, and another default": {versions{v1: object(`a: {type: object, properties: {b: {type: boolean, default: false}}}`), v1beta1: object(`a: {type: object, properties: {b: {type: boolean, default: true}}}`), top: "  conversion: {strategy: Webhook}", metadata: `, annotations: {fieldperm.dev/lossless-conversion: "true"}`}, []string{"v1beta1"}},
+		"a lossless annotation without a webhook":                    {versions{v1: plain, v1beta1: object(`a: {type: string}`), metadata: `, annotations: {fieldperm.dev/lossless-conversion: "true"}`}, []string{"v1beta1"}},
+		"a lossless annotation that is not true":                     {versions{v1: plain, v1beta1: plain, top: "  conversion: {strategy: Webhook}", metadata: `, annotations: {fieldperm.dev/lossless-conversion: "yes"}`}, []string{"v1beta1"}},
 	} {
 		t.Run(name, func(t *testing.T) {
 			d, errs := decodeDefinition("box.yaml", []byte(c.String()), false)

@@ -54,7 +54,8 @@ func (t transfer) gainIsFree(m manager, p fieldpath.Path, gained *fieldpath.Set)
 		return sameVersion && (e.container || e.keyField) && item[len(item)-1].Key != nil && with && !t.any(t.was.of(m), item) &&
 			t.keeps(item, func(manager) bool { return true })
 	}
-	return m.name == "before-first-apply" && len(t.was) == 0
+	// The first apply makes this manager own what the object has.
+	return m.name == "before-first-apply" && m.subresource == "" && len(t.was) == 0 && slices.ContainsFunc(t.is, func(e ownerEntry) bool { return e.operation == "Apply" })
 }
 
 // isBucket reports whether the server merges old entries into a manager.

@@ -31,17 +31,23 @@ func (t transfer) hollow(once func(place)) {
 		}
 		here := t.named(e)
 		if as := t.others[e.version]; as != nil && (comes || goes) && slices.ContainsFunc(pathsOf(set.Difference(here)), func(p fieldpath.Path) bool {
-			there := t.in(as, p)
-			fields, items := there.atom.Map, there.atom.List
-			return !t.any(set, p) && (fields != nil && fields.ElementRelationship != "atomic" || items != nil && items.ElementRelationship == "associative")
+			return !t.any(set, p) && hasOwnedParts(t.in(as, p).place)
 		}) {
 			t.everything(once)
 			continue
 		}
 		for _, p := range pathsOf(here) {
+			if at := t.follow(p); comes && at.missing && hasOwnedParts(at.place) && !t.any(set, p) {
+				t.everything(once) // It is not looked whether the object has the container.
+			}
 			t.hollowAt(p, was, is, comes, once)
 		}
 	}
+}
+
+func hasOwnedParts(p place) bool {
+	fields, items := p.atom.Map, p.atom.List
+	return fields != nil && fields.ElementRelationship != "atomic" || items != nil && items.ElementRelationship == "associative"
 }
 
 // hollowAt charges the outermost hollow container of a path.

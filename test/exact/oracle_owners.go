@@ -23,7 +23,7 @@ func (o *oracle) ownership(root place) {
 	}
 	managers, sound := moved(was, is)
 	switch {
-	case o.create && wasOK && isOK && sound && len(is) < 2:
+	case o.create && wasOK && isOK && sound && transfer{oracle: o, root: root, is: is}.isOfCreator():
 		return
 	case !wasOK || !isOK || !o.create && !sound:
 		transfer{oracle: o, root: root}.everything(o.chargeOnce(map[string]bool{}))
@@ -197,6 +197,20 @@ func moved(was, is ownerList) ([]manager, bool) {
 		out = append(out, m)
 	}
 	return out, true
+}
+
+// isOfCreator reports whether the owners of a new object may be those that the API server writes: one entry of fields that the object has. An apply may
+// own fields with zeros besides, which the object does not show.
+func (t transfer) isOfCreator() bool {
+	if len(t.is) != 1 {
+		return len(t.is) == 0
+	}
+	all := pathsOf(t.is[0].set)
+	lacks := func(p fieldpath.Path) bool { return t.follow(p).missing }
+	if t.is[0].operation == "Apply" {
+		return len(all) == 0 || slices.ContainsFunc(all, func(p fieldpath.Path) bool { return !lacks(p) })
+	}
+	return !slices.ContainsFunc(all, lacks)
 }
 
 // onlyTime returns the only entry that differs, before and after, if only its time differs. The other entries need not be readable.

@@ -139,25 +139,33 @@ var quotedRoot = strconv.Quote("")
 // item is the place of an item that has the same key as like.
 func (o *oracle) item(p place, like, old, new *value) place {
 	l := p.atom.List
+	return o.enter(p, l.ElementType, p.node.List().Item(), "["+o.name(l, like)+"]", o.emittedByKeys(p, like), old, new)
+}
+
+// name is the step to an item by its keys.
+func (o *oracle) name(l *smd.List, like *value) string {
 	keys := keysOf(l)
 	var parts []string
 	for _, k := range keys {
 		parts = append(parts, k+"="+quoted(o.keyValue(l, k, like)))
 	}
-	step := strings.Join(parts, ",")
 	if len(keys) == 0 {
-		step = "=" + quoted(like)
+		return "=" + quoted(like)
 	}
-	return o.enter(p, l.ElementType, p.node.List().Item(), "["+step+"]", o.emittedByKeys(p, like), old, new)
+	return strings.Join(parts, ",")
 }
 
-// at is the place of an item by its position.
+// at is the place of an item that is compared by its position. Its path has its keys, if it has any.
 func (o *oracle) at(p place, i int, old, new *value) place {
 	like := new
 	if like == nil {
 		like = old
 	}
-	return o.enter(p, p.atom.List.ElementType, p.node.List().Item(), "["+strconv.Itoa(i)+"]", o.emittedByKeys(p, like), old, new)
+	step := strconv.Itoa(i)
+	if _, ok := o.identity(p.atom.List, like); ok && p.atom.List.ElementRelationship == "associative" {
+		step = o.name(p.atom.List, like)
+	}
+	return o.enter(p, p.atom.List.ElementType, p.node.List().Item(), "["+step+"]", o.emittedByKeys(p, like), old, new)
 }
 
 // emittedByKeys returns the parameters that the keys of an item emit. A key that is not a scalar hides a parameter of the same name from

@@ -4,6 +4,7 @@ import (
 	"github.com/fieldperm/fieldperm/fieldperm/internal/diff"
 	"github.com/fieldperm/fieldperm/internal/rawjson"
 	"github.com/fieldperm/fieldperm/schema"
+	"github.com/fieldperm/fieldperm/schema/fieldpath"
 )
 
 // enforce puts barriers of sets into force: those of the whole object, and those in the status, nil if they are the same.
@@ -66,7 +67,28 @@ func (c *Charger) bars(permission *schema.Permission, p *diff.Place) bool {
 	if c.isOwning || c.Err != nil || p.New.Kind() == rawjson.Null {
 		return true
 	}
-	holds := permission.Bars(c.Context(), rawjson.Native(p.Old, nil), rawjson.Native(p.New, nil))
+	old, new := rawjson.Native(p.Old, nil), rawjson.Native(p.New, nil)
+	holds := permission.Bars(c.Context(), old, new)
+	if _, last := p.Path.Cut(); last.Kind == fieldpath.StepField && !c.Kind.ShownInFull() { // An API server leaves out most zeros of its own kinds.
+		switch {
+		case p.New.IsAbsent():
+			holds = holds || permission.Bars(c.Context(), old, zeroLike(old))
+		case p.Old.IsAbsent() && !c.Create:
+			holds = holds || permission.Bars(c.Context(), zeroLike(new), new)
+		}
+	}
 	c.Look()
 	return holds
+}
+
+// zeroLike returns the zero of the type of a scalar.
+func zeroLike(v any) any {
+	switch v.(type) {
+	case bool:
+		return false
+	case string:
+		return ""
+	default:
+		return int64(0)
+	}
 }

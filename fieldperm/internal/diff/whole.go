@@ -94,9 +94,14 @@ func (d *Differ) position(p *Place, i int, was, is rawjson.Value) {
 	d.positioned(p, i, was, is)
 }
 
+// positioned reports an item that is compared by its position. Its path has its keys, if it has any.
 func (d *Differ) positioned(p *Place, i int, old, new rawjson.Value) {
-	_, bound := d.itemStep(p, either(new, old))
-	d.child(p, p.Node.List().Item(), p.Path.Index(i), bound, old, new, (*Differ).within)
+	list, item := p.Node.List(), either(new, old)
+	path, bound := d.itemStep(p, item)
+	if _, isNamed := d.identify(list.Keys(), item); list.Atomic() || !isNamed {
+		path = p.Path.Index(i)
+	}
+	d.child(p, list.Item(), path, bound, old, new, (*Differ).within)
 }
 
 func (d *Differ) sameKeys(p *Place, a, b rawjson.Value) bool {

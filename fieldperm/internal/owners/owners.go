@@ -9,6 +9,7 @@ import (
 
 	"github.com/fieldperm/fieldperm/fieldperm/change"
 	"github.com/fieldperm/fieldperm/fieldperm/internal/charge"
+	"github.com/fieldperm/fieldperm/schema"
 )
 
 // Charge charges changed owners, after all values, so that a denial names a changed value first.
@@ -29,7 +30,7 @@ func chargeManagedFields(d *charge.Charger) {
 	managers := changedManagers(was, is)
 	if d.Create && isRead {
 		// The API server writes one entry, for the client that creates the object. More entries come from the client.
-		if len(is.order) > 1 || !is.valid(managers) {
+		if len(is.order) > 1 || !is.valid(managers) || slices.ContainsFunc(managers, func(who manager) bool { return !isOfCreator(d, is.entry(who)) }) {
 			d.Charge(d.Resolve(managedFieldsOf).Place, change.Ownership)
 		}
 		return
@@ -80,6 +81,8 @@ type owners struct {
 	written, applied bool
 	// simulation is nil until the first manager's next apply is simulated.
 	simulation *simulation
+	// first is the result of isFirst, nil until it is needed.
+	first *bool
 }
 
 func newOwners(d *charge.Charger, was, is *managedFields, changed []manager) *owners {
@@ -111,7 +114,7 @@ func (o *owners) compare(who manager) {
 	}
 	mergedFrom, mergedInto := o.mergedFrom(who), o.mergedInto(who, false)
 	if !isWithin(otherBefore.Difference(otherAfter), mergedFrom) || o.gainsInAnother(was, is, gained.Union(otherAfter.Difference(otherBefore)).Difference(mergedInto)) ||
-		is != nil && o.breaksItem(is, nil, before, after) {
+		is != nil && (o.breaksItem(is, nil, before, after) || !o.reconciled(is).Equals(is.set())) {
 		o.chargeAll(who)
 		return
 	}
@@ -206,9 +209,50 @@ func onlyKeys(keys smdvalue.FieldList, in *smdpath.Set) bool {
 
 func isItem(p smdpath.Path) bool { return len(p) > 0 && p[len(p)-1].Key != nil }
 
-// isFirst reports whether a manager stands for all who wrote before the object had owners.
+// isOfCreator reports whether an API server may have written the entry of a new object. An update owns what the object has. An apply owns zeros
+// as well, which the object may not show.
+func isOfCreator(d *charge.Charger, e *managedEntry) bool {
+	has, lacks := false, false
+	for p := range paths(e.set()) {
+		if d.Stops() {
+			break
+		}
+		if d.Resolve(p).Missing {
+			lacks = true
+		} else {
+			has = true
+		}
+	}
+	return !lacks || has && e.operation == operationApply
+}
+
+// isFirst reports whether a manager stands for all who wrote before the object had owners. The first apply makes it own everything.
 func (o *owners) isFirst(who manager) bool {
-	return who.name == beforeFirstApplyOwner && who.operation == operationUpdate && len(o.was.order) == 0
+	if who != beforeFirstApply(o.version) || len(o.was.order) > 0 || !slices.ContainsFunc(o.is.order, func(who manager) bool { return who.operation == operationApply }) {
+		return false
+	}
+	if o.first == nil {
+		isFirst := o.ownsAll(who)
+		o.first = &isFirst
+	}
+	return *o.first
+}
+
+// ownsAll reports whether a manager owns every value of the old object that an API server gives it: those that do not change, and that clients write
+// through the endpoint of the object.
+func (o *owners) ownsAll(who manager) bool {
+	sim := o.simulate()
+	if sim.err != nil {
+		return false
+	}
+	for p := range paths(sim.has.Leaves().Difference(o.here(o.is.entry(who)))) {
+		r := o.d.Resolve(p)
+		isIdentity := r.Place.Node.Role() == schema.RoleIdentity
+		if o.d.Stops() || !r.Changed && !r.ByServer && !isIdentity && r.Place.Path.Top() != "status" {
+			return false
+		}
+	}
+	return true
 }
 
 // chargeTaken charges the barriers at and in a changed value that a manager comes to own by applying. The next apply without the value
