@@ -111,3 +111,15 @@ func TestD8_PartsInAVersionWhoseTypesAreNotKnown(t *testing.T) {
 		}
 	}
 }
+
+// D8: an API server gives the whole of an atomic value to the owner of a part, so who makes a manager own a part needs the verbs of the whole.
+func TestD8_APartOfAnAtomicValueIsTheWhole(t *testing.T) {
+	m := structOf("spec", `"m":{"type":"object","x-kubernetes-map-type":"atomic","properties":{"a":{"type":"string"},"b":{"type":"string"}}}`)
+	k := safesOf(t, byName+said(permission(".spec.m.b", "secret", always), ""), m, m)("v1")
+	of := func(owners ...string) string { return object("v1", `"spec":{"m":{"a":"1","b":"2"}}`, owners...) }
+	for _, operation := range []string{"Apply", "Update"} {
+		if !asks(t, k, nil, of(), of(ownerIn("v1", "argo", operation, `{"f:spec":{"f:m":{"f:a":{}}}}`)), secretVerb) {
+			t.Errorf("%s: the barrier is passed", operation)
+		}
+	}
+}
