@@ -54,8 +54,7 @@ func (t transfer) gainIsFree(m manager, p fieldpath.Path, gained *fieldpath.Set)
 		return sameVersion && (e.container || e.keyField) && item[len(item)-1].Key != nil && with && !t.any(t.was.of(m), item) &&
 			t.keeps(item, func(manager) bool { return true })
 	}
-	// The first apply makes this manager own what the object has.
-	return m.name == "before-first-apply" && m.subresource == "" && len(t.was) == 0 && slices.ContainsFunc(t.is, func(e ownerEntry) bool { return e.operation == "Apply" })
+	return false
 }
 
 // isBucket reports whether the server merges old entries into a manager.
@@ -146,7 +145,7 @@ func (t transfer) anyManager(has func(manager, *fieldpath.Set) bool) bool {
 		switch set := t.named(e); {
 		case !t.kind.ConvertsByName() && (!t.ofVersion(e) || t.was.has(e.manager) && !t.ofVersion(t.was.one(e.manager))):
 			// A container in the names of that version may be another container here.
-		case !slices.Contains(t.moved, e.manager), len(t.was) == 0 && e.name == "before-first-apply" && e.operation == "Update":
+		case !slices.Contains(t.moved, e.manager):
 			if has(e.manager, set) {
 				return true
 			}

@@ -23,7 +23,11 @@ func (o *oracle) ownership(root place) {
 	}
 	managers, sound := moved(was, is)
 	switch {
-	case o.create && wasOK && isOK && sound && transfer{oracle: o, root: root, is: is}.isOfCreator():
+	case o.create && wasOK && isOK && sound && len(is) < 2:
+		t := transfer{oracle: o, root: root, is: is}
+		for _, p := range t.lacking() {
+			o.chargeOnce(map[string]bool{})(t.follow(p).place)
+		}
 		return
 	case !wasOK || !isOK || !o.create && !sound:
 		transfer{oracle: o, root: root}.everything(o.chargeOnce(map[string]bool{}))
@@ -199,18 +203,18 @@ func moved(was, is ownerList) ([]manager, bool) {
 	return out, true
 }
 
-// isOfCreator reports whether the owners of a new object may be those that the API server writes: one entry of fields that the object has. An apply may
-// own fields with zeros besides, which the object does not show.
-func (t transfer) isOfCreator() bool {
-	if len(t.is) != 1 {
-		return len(t.is) == 0
+// lacking returns what the creator of an object owns and the object lacks. An apply may own fields with zeros besides, which the object does not show.
+func (t transfer) lacking() []fieldpath.Path {
+	if len(t.is) != 1 || t.is[0].set == nil {
+		return nil
 	}
-	all := pathsOf(t.is[0].set)
 	lacks := func(p fieldpath.Path) bool { return t.follow(p).missing }
-	if t.is[0].operation == "Apply" {
-		return len(all) == 0 || slices.ContainsFunc(all, func(p fieldpath.Path) bool { return !lacks(p) })
+	all := pathsOf(t.is[0].set)
+	out := slices.DeleteFunc(slices.Clone(all), func(p fieldpath.Path) bool { return !lacks(p) })
+	if t.is[0].operation == "Apply" && len(out) < len(all) {
+		return nil
 	}
-	return !slices.ContainsFunc(all, lacks)
+	return out
 }
 
 // onlyTime returns the only entry that differs, before and after, if only its time differs. The other entries need not be readable.

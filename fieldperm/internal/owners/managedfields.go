@@ -34,11 +34,6 @@ type manager struct {
 	name, operation, subresource, version string
 }
 
-// beforeFirstApply is the manager to which the first apply gives what the object has.
-func beforeFirstApply(version string) manager {
-	return manager{name: beforeFirstApplyOwner, operation: operationUpdate, version: version}
-}
-
 // managedFields is the list of one object.
 type managedFields struct {
 	// order has each manager once, in the order of the list.

@@ -58,7 +58,7 @@ func (o *owners) chargeNext(who manager, before, gained *smdpath.Set) {
 		}
 	}
 	own := union(updates)
-	isFree := o.isFirst(who) || o.isBucket(who) && isWithin(gained.Difference(o.was.entry(who).set()), o.mergedInto(who, false))
+	isFree := o.isBucket(who) && isWithin(gained.Difference(o.was.entry(who).set()), o.mergedInto(who, false))
 	if !isFree {
 		others[around] = o.around(gained, own, keeps.Union(union(applies)))
 		o.chargeApply(who, keeps, after, others, sim.updated, false)
@@ -90,13 +90,12 @@ func (o *owners) owned(in *managedFields, of func(manager) bool) *smdpath.Set {
 
 func everyone(manager) bool { return true }
 
-// stays returns what a manager of the new object owned before and still owns. If the object had no owners, what the API server then treats as
-// owned counts as well. The entries of another version count for nothing if a conversion may drop what they own.
+// stays returns what a manager of the new object owned before and still owns. The entries of another version count for nothing if a conversion may drop what they own.
 func (o *owners) stays(who manager) *smdpath.Set {
 	was, is := o.was.entry(who), o.is.entry(who)
 	switch {
 	case is.wroteIn != o.version && !o.d.Kind.ConvertsByName():
-	case !o.changed[who], o.isFirst(who):
+	case !o.changed[who]:
 		return o.here(is)
 	case was != nil && (was.wroteIn == o.version || o.d.Kind.ConvertsByName()):
 		return o.here(is).Intersection(o.here(was))

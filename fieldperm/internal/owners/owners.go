@@ -9,6 +9,7 @@ import (
 
 	"github.com/fieldperm/fieldperm/fieldperm/change"
 	"github.com/fieldperm/fieldperm/fieldperm/internal/charge"
+	"github.com/fieldperm/fieldperm/fieldperm/internal/diff"
 	"github.com/fieldperm/fieldperm/schema"
 )
 
@@ -30,9 +31,15 @@ func chargeManagedFields(d *charge.Charger) {
 	managers := changedManagers(was, is)
 	if d.Create && isRead {
 		// The API server writes one entry, for the client that creates the object. More entries come from the client.
-		if len(is.order) > 1 || !is.valid(managers) || slices.ContainsFunc(managers, func(who manager) bool { return !isOfCreator(d, is.entry(who)) }) {
+		if len(is.order) > 1 || !is.valid(managers) {
 			d.Charge(d.Resolve(managedFieldsOf).Place, change.Ownership)
+			return
 		}
+		d.StartOwning()
+		for _, who := range is.order {
+			newOwners(d, was, is, managers).chargeCreator(is.entry(who))
+		}
+		stopOwning(d)
 		return
 	}
 	o := newOwners(d, was, is, managers)
@@ -61,7 +68,14 @@ func chargeManagedFields(d *charge.Charger) {
 		o.chargeUpgraded(who)
 	}
 	o.chargeEmptied()
-	if !o.applied && !slices.ContainsFunc(d.Out, func(r change.Requirement) bool { return r.Operation == change.Ownership }) {
+	if !o.applied {
+		stopOwning(d)
+	}
+}
+
+// stopOwning ends StartOwning if no owner was charged.
+func stopOwning(d *charge.Charger) {
+	if !slices.ContainsFunc(d.Out, func(r change.Requirement) bool { return r.Operation == change.Ownership }) {
 		d.StopOwning()
 	}
 }
@@ -81,8 +95,6 @@ type owners struct {
 	written, applied bool
 	// simulation is nil until the first manager's next apply is simulated.
 	simulation *simulation
-	// first is the result of isFirst, nil until it is needed.
-	first *bool
 }
 
 func newOwners(d *charge.Charger, was, is *managedFields, changed []manager) *owners {
@@ -183,7 +195,7 @@ func isWithin(paths, of *smdpath.Set) bool { return paths.Empty() || paths.Diffe
 // the item. If the next apply would remove the item for that, it is charged there.
 func (o *owners) gainIsFree(who manager, p smdpath.Path, before, gained *smdpath.Set) bool {
 	r := o.d.Resolve(p)
-	if r.Changed || o.isFirst(who) {
+	if r.Changed {
 		return true
 	}
 	if item := r.Owner(p); who.operation == operationApply && r.Own() && isItem(item) && under(before, item...).Empty() {
@@ -209,50 +221,18 @@ func onlyKeys(keys smdvalue.FieldList, in *smdpath.Set) bool {
 
 func isItem(p smdpath.Path) bool { return len(p) > 0 && p[len(p)-1].Key != nil }
 
-// isOfCreator reports whether an API server may have written the entry of a new object. An update owns what the object has. An apply owns zeros
-// as well, which the object may not show.
-func isOfCreator(d *charge.Charger, e *managedEntry) bool {
-	has, lacks := false, false
+// chargeCreator charges what the creator of an object owns and the object lacks. An API server gives a creator what the object has. A creator that
+// applies some of it may own fields with zeros as well, which the object does not show.
+func (o *owners) chargeCreator(e *managedEntry) {
+	applies := false
 	for p := range paths(e.set()) {
-		if d.Stops() {
-			break
-		}
-		if d.Resolve(p).Missing {
-			lacks = true
-		} else {
-			has = true
-		}
-	}
-	return !lacks || has && e.operation == operationApply
-}
-
-// isFirst reports whether a manager stands for all who wrote before the object had owners. The first apply makes it own everything.
-func (o *owners) isFirst(who manager) bool {
-	if who != beforeFirstApply(o.version) || len(o.was.order) > 0 || !slices.ContainsFunc(o.is.order, func(who manager) bool { return who.operation == operationApply }) {
-		return false
-	}
-	if o.first == nil {
-		isFirst := o.ownsAll(who)
-		o.first = &isFirst
-	}
-	return *o.first
-}
-
-// ownsAll reports whether a manager owns every value of the old object that an API server gives it: those that do not change, and that clients write
-// through the endpoint of the object.
-func (o *owners) ownsAll(who manager) bool {
-	sim := o.simulate()
-	if sim.err != nil {
-		return false
-	}
-	for p := range paths(sim.has.Leaves().Difference(o.here(o.is.entry(who)))) {
 		r := o.d.Resolve(p)
-		isIdentity := r.Place.Node.Role() == schema.RoleIdentity
-		if o.d.Stops() || !r.Changed && !r.ByServer && !isIdentity && r.Place.Path.Top() != "status" {
-			return false
-		}
+		applies = applies || e.operation == operationApply && r.Changed && r.Place.Node.Role() == schema.RoleNone && !diff.HasOwnedParts(r.Place.Node)
 	}
-	return true
+	o.each(e.set(), func(p smdpath.Path) bool {
+		isNoField := func(at diff.Waypoint) bool { return at.New.IsAbsent() && !at.Field }
+		return !o.d.Resolve(p).Missing || applies && !slices.ContainsFunc(o.d.Points(), isNoField)
+	})
 }
 
 // chargeTaken charges the barriers at and in a changed value that a manager comes to own by applying. The next apply without the value
