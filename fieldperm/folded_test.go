@@ -123,3 +123,16 @@ func TestD8_APartOfAnAtomicValueIsTheWhole(t *testing.T) {
 		}
 	}
 }
+
+// D4: a set in an atomic value is compared by position, and each member that differs there has its own path.
+func TestD4_MembersOfASetInAWhole(t *testing.T) {
+	m := structOf("spec", `"m":{"type":"object","x-kubernetes-map-type":"atomic","properties":{"s":{"type":"array","x-kubernetes-list-type":"set","items":{"type":"string"}}}}`)
+	k := safesOf(t, byName+said("", ""), m, m)("v1")
+	of := func(set string) []byte { return []byte(object("v1", `"spec":{"m":{"s":`+set+`}}`)) }
+	for _, c := range []struct{ old, new string }{{`["x","y"]`, `["y"]`}, {`["x"]`, `["y"]`}, {`["x","y"]`, `["y","z"]`}, {`["y"]`, `["x","y"]`}} {
+		got, err := DiffParts(t.Context(), of(c.old), of(c.new), k, nil)
+		if err != nil || !slices.ContainsFunc(got, func(r Requirement) bool { return r.Path.String() == `.spec.m.s[="x"]` }) {
+			t.Errorf("%s to %s: %q, %v; want the member x", c.old, c.new, renderAll(got), err)
+		}
+	}
+}

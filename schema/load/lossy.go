@@ -1,6 +1,7 @@
 package load
 
 import (
+	"cmp"
 	"fmt"
 	"slices"
 
@@ -110,19 +111,34 @@ func (d *definition) isVouched() bool {
 	return d.crd.Annotations[v1alpha1.LosslessConversionAnnotation] == "true"
 }
 
-// sameDefaults reports whether the fields that two schemas have at the same paths have the same defaults.
+// sameDefaults reports whether the fields at the same paths of two schemas have the same defaults. A version that keeps fields without declaring them
+// has them without a default.
 func sameDefaults(a, b *structuralschema.Structural) bool {
 	if a == nil || b == nil {
 		return true
 	}
-	if !apiequality.Semantic.DeepEqual(a.Default, b.Default) || !sameDefaults(a.Items, b.Items) {
+	return apiequality.Semantic.DeepEqual(a.Default, b.Default) && hasDefaults(a, b) && hasDefaults(b, a)
+}
+
+// hasDefaults reports whether the parts that one schema declares have the same defaults in the other, as far as it keeps them.
+func hasDefaults(declared, in *structuralschema.Structural) bool {
+	open := &structuralschema.Structural{Extensions: structuralschema.Extensions{XPreserveUnknownFields: true}}
+	items, values := in.Items, (*structuralschema.Structural)(nil)
+	if in.AdditionalProperties != nil {
+		values = in.AdditionalProperties.Structural
+	}
+	if in.XPreserveUnknownFields {
+		items, values = cmp.Or(items, open), cmp.Or(values, open)
+	}
+	if !sameDefaults(declared.Items, items) || declared.AdditionalProperties != nil && !sameDefaults(declared.AdditionalProperties.Structural, values) {
 		return false
 	}
-	if a.AdditionalProperties != nil && b.AdditionalProperties != nil && !sameDefaults(a.AdditionalProperties.Structural, b.AdditionalProperties.Structural) {
-		return false
-	}
-	for name, one := range a.Properties {
-		if other, both := b.Properties[name]; both && !sameDefaults(&one, &other) {
+	for name, field := range declared.Properties {
+		other := values
+		if same, isDeclared := in.Properties[name]; isDeclared {
+			other = &same
+		}
+		if !sameDefaults(&field, other) {
 			return false
 		}
 	}

@@ -55,6 +55,9 @@ func (o *oracle) guardedItems(p place, old, new []*value) {
 }
 
 func (o *oracle) sameKeys(p place, a, b *value) bool {
+	if len(keysOf(p.atom.List)) == 0 && p.atom.List.ElementRelationship == "associative" {
+		return o.same(a, b) // The members of a set are their own keys.
+	}
 	for _, k := range keysOf(p.atom.List) {
 		if !o.same(o.keyValue(p.atom.List, k, a), o.keyValue(p.atom.List, k, b)) {
 			return false

@@ -81,7 +81,7 @@ func (d *Differ) pairwise(p *Place, old, new []rawjson.Value) {
 	}
 }
 
-// position compares two items. Items whose keys differ are different items.
+// position compares two items. Items whose keys differ are different items, and so are different members of a set.
 func (d *Differ) position(p *Place, i int, was, is rawjson.Value) {
 	if d.Same.Equal(was, is) {
 		return
@@ -106,6 +106,9 @@ func (d *Differ) positioned(p *Place, i int, old, new rawjson.Value) {
 
 func (d *Differ) sameKeys(p *Place, a, b rawjson.Value) bool {
 	keys := p.Node.List().Keys()
+	if len(keys) == 0 && !p.Node.List().Atomic() {
+		return d.Same.Equal(a, b)
+	}
 	for i := range keys {
 		x, _ := d.keyValue(&keys[i], a)
 		y, _ := d.keyValue(&keys[i], b)

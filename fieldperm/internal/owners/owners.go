@@ -29,17 +29,9 @@ func chargeManagedFields(d *charge.Charger) {
 	is, isRead := readManagedFields(d.Owned.New)
 	was.keepLast()
 	managers := changedManagers(was, is)
-	if d.Create && isRead {
+	if d.Create && len(is.order) > 1 {
 		// The API server writes one entry, for the client that creates the object. More entries come from the client.
-		if len(is.order) > 1 || !is.valid(managers) {
-			d.Charge(d.Resolve(managedFieldsOf).Place, change.Ownership)
-			return
-		}
-		d.StartOwning()
-		for _, who := range is.order {
-			newOwners(d, was, is, managers).chargeCreator(is.entry(who))
-		}
-		stopOwning(d)
+		d.Charge(d.Resolve(managedFieldsOf).Place, change.Ownership)
 		return
 	}
 	o := newOwners(d, was, is, managers)
@@ -57,6 +49,13 @@ func chargeManagedFields(d *charge.Charger) {
 			return
 		}
 		defer memory.Release(share)
+	}
+	if d.Create {
+		for _, who := range is.order {
+			o.chargeCreator(is.entry(who))
+		}
+		stopOwning(d)
+		return
 	}
 	if !o.timesAreFree() {
 		o.chargeObject("")
