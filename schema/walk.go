@@ -134,7 +134,7 @@ func children(n *Node, visit func(fieldpath.Element, *Node)) {
 }
 
 // Way returns the nodes on the way to a field, from the root to the node of the field. If the kind does not declare the field, the way ends at the
-// node of unknown fields, or at a value without parts.
+// node of unknown fields, or at a value without parts. It also ends at a map of which it means all keys, because some may have nodes of their own.
 func (k *Kind) Way(path string) []*Node {
 	way := []*Node{k.Root}
 	p, err := fieldpath.ParsePattern(path)
@@ -143,15 +143,14 @@ func (k *Kind) Way(path string) []*Node {
 	}
 	for _, e := range p {
 		n := way[len(way)-1]
-		next := n.Step(e)
-		switch {
-		case next != nil:
-			way = append(way, next)
-		case !e.Any && n.Map() != nil:
-			return append(way, unknown)
-		default:
-			return way
+		if e.Any && n.List() == nil || !e.Any && n.Map() == nil {
+			break
 		}
+		next := n.Step(e)
+		if next == nil {
+			return append(way, unknown)
+		}
+		way = append(way, next)
 	}
 	return way
 }

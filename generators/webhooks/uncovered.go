@@ -304,10 +304,11 @@ func (w *writers) bears(k *schema.Kind, path string) bool {
 			found = found || slices.ContainsFunc(n.Permissions(), func(p *schema.Permission) bool { return named(w.verbs, p.Base()) })
 		}
 		way := k.Way(path)
-		for _, n := range way {
+		last := len(way) - 1
+		for _, n := range way[:last] {
 			look(n)
 		}
-		way[len(way)-1].Each(look)
+		way[last].Each(look)
 		w.bearers[at] = found
 	}
 	return found

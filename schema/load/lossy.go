@@ -1,7 +1,6 @@
 package load
 
 import (
-	"cmp"
 	"fmt"
 	"slices"
 
@@ -95,9 +94,12 @@ func (d *definition) losses() map[string]string {
 // it may drop or move any field except those that identify an object, unless the definition declares that it is lossless. A value that one version
 // has by default and the other does not is not kept: who leaves it out there has set it here.
 func (d *definition) keeps() func(by, of string) bool {
+	if d.convertsByWebhook() && !d.isVouched() {
+		return func(by, of string) bool { return by == of }
+	}
 	schemas := d.structural()
 	if d.convertsByWebhook() {
-		return func(by, of string) bool { return by == of || d.isVouched() && sameDefaults(schemas[by], schemas[of]) }
+		return func(by, of string) bool { return by == of || sameDefaults(schemas[by], schemas[of]) }
 	}
 	return func(by, of string) bool {
 		keeper, known := schemas[by]
@@ -114,35 +116,52 @@ func (d *definition) isVouched() bool {
 // sameDefaults reports whether the fields at the same paths of two schemas have the same defaults. A version that keeps fields without declaring them
 // has them without a default.
 func sameDefaults(a, b *structuralschema.Structural) bool {
-	if a == nil || b == nil {
+	if a == nil || b == nil || a == b {
 		return true
 	}
-	return apiequality.Semantic.DeepEqual(a.Default, b.Default) && hasDefaults(a, b) && hasDefaults(b, a)
-}
-
-// hasDefaults reports whether the parts that one schema declares have the same defaults in the other, as far as it keeps them.
-func hasDefaults(declared, in *structuralschema.Structural) bool {
-	open := &structuralschema.Structural{Extensions: structuralschema.Extensions{XPreserveUnknownFields: true}}
-	items, values := in.Items, (*structuralschema.Structural)(nil)
-	if in.AdditionalProperties != nil {
-		values = in.AdditionalProperties.Structural
-	}
-	if in.XPreserveUnknownFields {
-		items, values = cmp.Or(items, open), cmp.Or(values, open)
-	}
-	if !sameDefaults(declared.Items, items) || declared.AdditionalProperties != nil && !sameDefaults(declared.AdditionalProperties.Structural, values) {
+	if !apiequality.Semantic.DeepEqual(a.Default, b.Default) || !sameDefaults(itemsOf(a), itemsOf(b)) || !sameDefaults(valuesOf(a), valuesOf(b)) {
 		return false
 	}
-	for name, field := range declared.Properties {
-		other := values
-		if same, isDeclared := in.Properties[name]; isDeclared {
-			other = &same
+	for name, one := range a.Properties {
+		if !sameDefaults(&one, propertyOf(b, name)) {
+			return false
 		}
-		if !sameDefaults(&field, other) {
+	}
+	for name, other := range b.Properties {
+		if _, compared := a.Properties[name]; !compared && !sameDefaults(valuesOf(a), &other) {
 			return false
 		}
 	}
 	return true
+}
+
+// anything is the schema of what a version keeps without declaring it.
+var anything = &structuralschema.Structural{Extensions: structuralschema.Extensions{XPreserveUnknownFields: true}}
+
+// itemsOf, valuesOf and propertyOf return the schema of the items of a list, the undeclared fields of an object, and one field. It is nil for what the
+// version prunes.
+func itemsOf(s *structuralschema.Structural) *structuralschema.Structural {
+	if s.Items == nil && s.XPreserveUnknownFields {
+		return anything
+	}
+	return s.Items
+}
+
+func valuesOf(s *structuralschema.Structural) *structuralschema.Structural {
+	switch {
+	case s.AdditionalProperties != nil && s.AdditionalProperties.Structural != nil:
+		return s.AdditionalProperties.Structural
+	case s.XPreserveUnknownFields:
+		return anything
+	}
+	return nil
+}
+
+func propertyOf(s *structuralschema.Structural, name string) *structuralschema.Structural {
+	if out, declared := s.Properties[name]; declared {
+		return &out
+	}
+	return valuesOf(s)
 }
 
 // convertsByWebhook reports whether conversion between versions changes more than the apiVersion.
@@ -158,10 +177,10 @@ func (d *definition) instead(version string, lossless func(string) bool) string 
 		if !v.Served || !lossless(v.Name) {
 			continue
 		}
-		if d.convertsByWebhook() && d.isVouched() {
+		switch {
+		case d.convertsByWebhook() && d.isVouched():
 			return fmt.Sprintf("version %q has other defaults than version %q: write through that version, or give both the same", version, v.Name)
-		}
-		if d.convertsByWebhook() {
+		case d.convertsByWebhook():
 			return fmt.Sprintf("version %q is converted by a webhook, which may change any field: write through version %q", version, v.Name)
 		}
 		return fmt.Sprintf("version %q does not keep every field: write through version %q", version, v.Name)

@@ -145,8 +145,11 @@ func TestA1_OnlyEqualVersionsAreLossless(t *testing.T) {
 func TestA1_ALossyVersionNamesTheCure(t *testing.T) {
 	const plain, more = `{type: object, properties: {a: {type: string}}}`, `{type: object, properties: {a: {type: string}, b: {type: string}}}`
 	for want, c := range map[string]versions{
-		`version "v1beta1" does not keep every field: write through version "v1"`:                                   {v1: more, v1beta1: plain},
-		`version "v1beta1" is converted by a webhook, which may change any field: write through version "v1"`:       {v1: plain, v1beta1: plain, top: "  conversion: {strategy: Webhook}"},
+		`version "v1beta1" does not keep every field: write through version "v1"`:                             {v1: more, v1beta1: plain},
+		`version "v1beta1" is converted by a webhook, which may change any field: write through version "v1"`: {v1: plain, v1beta1: plain, top: "  conversion: {strategy: Webhook}"},
+		`version "v1beta1" has other defaults than version "v1": write through that version, or give both the same`: {
+			v1: `{type: boolean, default: false}`, v1beta1: `{type: boolean, default: true}`, top: "  conversion: {strategy: Webhook}", metadata: `, annotations: {fieldperm.dev/lossless-conversion: "true"}`,
+		},
 		`migrate them to version "v1", then leave no other in status.storedVersions of CustomResourceDefinition "b`: {v1: plain, v1beta1: more, status: "status: {storedVersions: [v1beta1, v1]}"},
 	} {
 		d, errs := decodeDefinition("box.yaml", []byte(c.String()), false)
@@ -342,5 +345,18 @@ func TestC2_TheAnnotationNamesEveryServedVersion(t *testing.T) {
 	text := versions{v1: plain, v1beta1: plain, metadata: `, annotations: {fieldperm.dev/permission-verbs: '{"v1":[{"path":".spec.secret","verb":"secret","excluded":true}]}'}`}.String()
 	if _, errs := Decode("box.yaml", []byte(text)); len(errs) != 1 || !strings.Contains(errs[0].Error(), `says nothing of the served version "v1beta1"`) {
 		t.Error(errs)
+	}
+}
+
+// Each part of two versions is compared once: the definition has 2^60 ways to compare its parts twice.
+func TestA1_DefaultsOfDeepVersionsAreComparedOnce(t *testing.T) {
+	deep := "{type: boolean, default: true}"
+	for range 60 {
+		deep = "{type: object, properties: {a: " + deep + "}}"
+	}
+	v := versions{v1: deep, v1beta1: deep, top: "  conversion: {strategy: Webhook}", metadata: `, annotations: {fieldperm.dev/lossless-conversion: "true"}`}
+	d, errs := decodeDefinition("box.yaml", []byte(v.String()), false)
+	if len(errs) > 0 || len(d.losses()) > 0 {
+		t.Errorf("%v, %v", d, errs)
 	}
 }

@@ -326,3 +326,18 @@ func TestA5_EveryObservedFieldExists(t *testing.T) {
 		t.Errorf("%d fields only", tried)
 	}
 }
+
+// The way to all keys of a map ends at the map: some keys may have verbs of their own, which the node of the others does not know.
+func TestW2_TheWayToAllKeysEndsAtTheMap(t *testing.T) {
+	k, err := compileBuiltIn(t).Kind(runtimeschema.GroupVersionKind{Group: "apps", Version: "v1", Kind: "Deployment"})
+	if err != nil {
+		t.Fatal(err)
+	}
+	way := k.Way(".metadata.annotations[*]")
+	if len(way) != 3 || len(way[2].Map().Parts().Keys) == 0 {
+		t.Errorf("%d nodes, want those of the object, the metadata and the annotations", len(way))
+	}
+	if way := k.Way(".spec.nothing"); len(way) != 3 || way[2] != schema.Unknown() {
+		t.Errorf("%d nodes, want those of the object, the specification and unknown fields", len(way))
+	}
+}

@@ -24,9 +24,9 @@ func (o *oracle) ownership(root place) {
 	managers, sound := moved(was, is)
 	switch {
 	case o.create && wasOK && isOK && sound && len(is) < 2:
-		t := transfer{oracle: o, root: root, is: is}
+		t, once := transfer{oracle: o, root: root, is: is}, o.chargeOnce(map[string]bool{})
 		for _, p := range t.lacking() {
-			o.chargeOnce(map[string]bool{})(t.follow(p).place)
+			once(t.follow(p).place)
 		}
 		return
 	case !wasOK || !isOK || !o.create && !sound:

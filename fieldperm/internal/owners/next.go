@@ -90,7 +90,8 @@ func (o *owners) owned(in *managedFields, of func(manager) bool) *smdpath.Set {
 
 func everyone(manager) bool { return true }
 
-// stays returns what a manager of the new object owned before and still owns. The entries of another version count for nothing if a conversion may drop what they own.
+// stays returns what a manager of the new object owned before and still owns. The entries of another version count for nothing if a conversion may drop
+// what they own.
 func (o *owners) stays(who manager) *smdpath.Set {
 	was, is := o.was.entry(who), o.is.entry(who)
 	switch {

@@ -223,15 +223,21 @@ func isItem(p smdpath.Path) bool { return len(p) > 0 && p[len(p)-1].Key != nil }
 // chargeCreator charges what the creator of an object owns and the object lacks. An API server gives a creator what the object has. A creator that
 // applies some of it may own fields with zeros as well, which the object does not show.
 func (o *owners) chargeCreator(e *managedEntry) {
-	applies := false
-	for p := range paths(e.set()) {
-		r := o.d.Resolve(p)
-		applies = applies || e.operation == operationApply && r.Changed && r.Place.Node.Role() == schema.RoleNone && !diff.HasOwnedParts(r.Place.Node)
-	}
+	applies := e.operation == operationApply && o.ownsValue(e)
+	isNoField := func(at diff.Waypoint) bool { return at.New.IsAbsent() && !at.Field }
 	o.each(e.set(), func(p smdpath.Path) bool {
-		isNoField := func(at diff.Waypoint) bool { return at.New.IsAbsent() && !at.Field }
 		return !o.d.Resolve(p).Missing || applies && !slices.ContainsFunc(o.d.Points(), isNoField)
 	})
+}
+
+// ownsValue reports whether an entry owns a new value that needs a verb.
+func (o *owners) ownsValue(e *managedEntry) bool {
+	for p := range paths(e.set()) {
+		if r := o.d.Resolve(p); r.Changed && r.Place.Node.Role() == schema.RoleNone && !diff.HasOwnedParts(r.Place.Node) {
+			return true
+		}
+	}
+	return false
 }
 
 // chargeTaken charges the barriers at and in a changed value that a manager comes to own by applying. The next apply without the value
