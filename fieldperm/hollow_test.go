@@ -33,13 +33,15 @@ func TestD8_EmptyAppliedContainersAndAnEntryOfAnotherVersion(t *testing.T) {
 	}
 	creator, painter := entry("v2", "creator", `".":{},"f:color":{}`), entry("v1", "painter", `"f:color":{}`)
 	bare := entry("v2", "creator", ``)
-	both := `"a":"x","b":"y"`
+	both, here := `"a":"x","b":"y"`, ownerIn("v1", "argo", "Apply", `{"f:spec":{"f:box":{}}}`)
 	for name, c := range map[string]struct {
 		old, new string
 		charged  bool
 	}{
 		"another version comes":                       {of("c", both, argo(""), creator), of("d", both, argo(""), bare, painter), true},
-		"it is there before":                          {of("c", both, argo(""), bare, painter), of("d", both, argo(""), bare, entry("v1", "another", `"f:color":{}`)), false},
+		"it is there before":                          {of("c", both, argo(""), bare, painter), of("d", both, argo(""), bare, entry("v1", "another", `"f:color":{}`)), true},
+		"no other version is there":                   {of("c", both, here, painter), of("d", both, here, entry("v1", "another", `"f:color":{}`)), false},
+		"owners stay":                                 {of("c", both, argo(""), bare, painter), of("d", both, argo(""), bare, painter), false},
 		"it is applied with something in it":          {of("c", both, argo(`"f:b":{}`), creator), of("d", both, argo(`"f:b":{}`), bare, painter), false},
 		"another owns something in it":                {of("c", both, argo(""), creator, entry("v2", "x", `"f:box":{"f:b":{}}`)), of("d", both, argo(""), bare, painter, entry("v2", "x", `"f:box":{"f:b":{}}`)), true},
 		"the field of another owner in it is removed": {of("c", both, argo(""), painter, entry("v1", "x", `"f:box":{"f:b":{}}`)), of("c", `"a":"x"`, argo(""), painter), true},

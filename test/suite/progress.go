@@ -170,7 +170,7 @@ func (p *progress) end(k key, e event) {
 		}
 		p.hasFailed[whole] = true
 		lines = append(p.output[key{k.command, e.FailedBuild, ""}], lines...)
-		p.failed = append(p.failed, strings.TrimSpace("FAIL "+e.Package+" "+e.Test)+"\n     again: "+k.command.again(e))
+		p.failed = append(p.failed, strings.TrimSpace("FAIL "+e.Package+" "+e.Test)+"\n     again: "+k.command.again(e)+ending(lines))
 		fmt.Fprint(p.out, strings.Join(lines, ""))
 	case isPackage && e.Action == "pass":
 		fmt.Fprintf(p.out, "ok   %-40s %8s  (%d of about %d)\n", short(e.Package), seconds(e.Elapsed), p.done, p.all)
@@ -182,6 +182,19 @@ func (p *progress) end(k key, e event) {
 		p.skipped++
 		fmt.Fprint(p.out, "SKIP "+short(e.Package)+" "+strings.Join(lines, ""))
 	}
+}
+
+// ending returns the last lines of the output of a failed test, as an appendix of its name: a record of a long run often keeps only the end.
+func ending(lines []string) string {
+	const most, width = 5, 500
+	lines = slices.DeleteFunc(strings.Split(strings.Join(lines, ""), "\n"), func(line string) bool {
+		return line == "" || strings.HasPrefix(strings.TrimSpace(line), "--- FAIL: ")
+	})
+	var out strings.Builder
+	for _, line := range lines[max(0, len(lines)-most):] {
+		fmt.Fprintf(&out, "\n     %.*s", width, line)
+	}
+	return out.String()
 }
 
 // again returns the command that runs a failed test.

@@ -9,7 +9,7 @@ import (
 	"time"
 )
 
-// TestProgress_AFailureIsNamedAgainAtTheEnd: its output appears once, and the last lines have it with the command that runs it again.
+// TestProgress_AFailureIsNamedAgainAtTheEnd: the last lines have it, the end of its output and the command that runs it again.
 func TestProgress_AFailureIsNamedAgainAtTheEnd(t *testing.T) {
 	inEmptyCheckout(t)
 	var out strings.Builder
@@ -22,6 +22,7 @@ func TestProgress_AFailureIsNamedAgainAtTheEnd(t *testing.T) {
 		`{"Action":"pass","Package":"github.com/fieldperm/fieldperm/verbs","Elapsed":0.2}`,
 		`{"Action":"start","Package":"github.com/fieldperm/fieldperm/test/e2e"}`,
 		`{"Action":"output","Package":"github.com/fieldperm/fieldperm/test/e2e","Test":"TestC2_X/a","Output":"x_test.go:5: wrong\n"}`,
+		`{"Action":"output","Package":"github.com/fieldperm/fieldperm/test/e2e","Test":"TestC2_X/a","Output":"--- FAIL: TestC2_X/a (1.00s)\n"}`,
 		`{"Action":"fail","Package":"github.com/fieldperm/fieldperm/test/e2e","Test":"TestC2_X/a","Elapsed":1}`,
 		`{"Action":"fail","Package":"github.com/fieldperm/fieldperm/test/e2e","Test":"TestC2_X","Elapsed":1}`,
 		`{"Action":"fail","Package":"github.com/fieldperm/fieldperm/test/e2e","Elapsed":3}`,
@@ -36,7 +37,7 @@ func TestProgress_AFailureIsNamedAgainAtTheEnd(t *testing.T) {
 	}
 	text := out.String()
 	for part, want := range map[string]int{
-		"quiet": 0, "x_test.go:5: wrong": 1, "ok   verbs": 1, "no address": 1,
+		"quiet": 0, "x_test.go:5: wrong": 2, "ok   verbs": 1, "no address": 1, "--- FAIL": 1,
 		"again: go test -tags integration -count=1 '-run=^TestC2_X$' github.com/fieldperm/fieldperm/test/e2e": 2,
 		"FAIL github.com/fieldperm/fieldperm/test/e2e TestC2_X/a\n":                                           1,
 	} {
@@ -97,7 +98,7 @@ func TestProgress_CommandsWithTheSamePackage(t *testing.T) {
 		t.Error(err)
 	}
 	text := out.String()
-	for part, want := range map[string]int{"plain\n": 1, "race\n": 0, "exit status 66\n": 1, "FAIL verbs TestX\n": 1, "FAIL verbs\n": 1, "1 passed, 2 failed": 1} {
+	for part, want := range map[string]int{"plain\n": 2, "race\n": 0, "exit status 66\n": 2, "FAIL verbs TestX\n": 1, "FAIL verbs\n": 1, "1 passed, 2 failed": 1} {
 		if got := strings.Count(text, part); got != want {
 			t.Errorf("%q occurs %d times, want %d in\n%s", part, got, want, text)
 		}

@@ -77,17 +77,17 @@ func (x *Trial) Prove(t *testing.T) {
 	x.named(t, proposals)
 	x.proposed(t, proposals)
 	r := x.withProposals(t, filepath.Join(dir, "granular"), proposals)
-	if diff := compare(state(t, first, proposals), state(t, r.Dir, proposals)); diff != "" {
-		t.Errorf("the end states differ: - with update, + granular:\n%s", diff)
-	}
 	rows := r.rows(proposals)
+	text := table(rows)
+	t.Logf("with granular verbs only:\n%s", text)
 	for i := range rows {
 		for _, what := range rows[i].refused {
 			t.Errorf("refused: %s: %s", rows[i].user, what)
 		}
 	}
-	text := table(rows)
-	t.Logf("with granular verbs only:\n%s", text)
+	if diff := compare(state(t, first, proposals), state(t, r.Dir, proposals)); diff != "" {
+		t.Errorf("the end states differ: - with update, + granular:\n%s", diff)
+	}
 	x.ship(t, proposals, text, r.adds)
 }
 
