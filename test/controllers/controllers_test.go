@@ -47,6 +47,8 @@ func TestControllers(t *testing.T) {
 			{Pattern: regexp.MustCompile(`minutely-\d+`), Same: "minutely-<time>"},
 			{Pattern: regexp.MustCompile(`\b(worker|away)-\d\b`), Same: "$1-<n>"},
 			{Pattern: regexp.MustCompile(`\boutside-[a-z0-9]{5}\b`), Same: "outside-<name>"},
+			// It has the nodes of the last time that the scheduler looked, which it does every half minute.
+			{Pattern: regexp.MustCompile(`\b\d+/\d+ nodes are available: .*`), Same: "<why no node fits>"},
 			// A message of a condition names the Pod or the ReplicaSet that was last when the condition changed.
 			{Pattern: regexp.MustCompile(`"[a-z]+-[a-z0-9]{8,10}(-[a-z0-9]{5})?"`), Same: "<name>"},
 		},

@@ -49,6 +49,8 @@ func play(r *trial.Run) {
 }
 
 func playCluster(w *trial.World, _ *kubelets) {
+	w.Apply("testdata/quota.yaml")
+	w.Until("resourcequotas", "limited/small", "status.hard.pods", "2")
 	w.Apply("testdata/workloads.yaml")
 	w.Apply("testdata/cluster.yaml")
 	// The CronJob runs at the next full minute, while other parts are played.
