@@ -2,7 +2,9 @@ package main
 
 import (
 	"fmt"
+	"maps"
 	"os"
+	"slices"
 	"strings"
 
 	"github.com/spf13/cobra"
@@ -60,10 +62,20 @@ func flagsPage(string) ([]byte, error) {
 	}
 	page.table([]string{"command", ""}, index)
 	for _, p := range all {
+		shared := map[string][]string{}
 		for _, command := range runnable(p.root) {
-			if err := page.command(command, p); err != nil {
+			if err := page.command(command, p, shared); err != nil {
 				return nil, err
 			}
+		}
+		if len(shared) > 0 {
+			page.heading(2, p.libraryTitle)
+			page.paragraph("Flags that Kubernetes' own commands have too. A command with a flag of the same name in its own table has only that one.")
+			var rows [][]string
+			for _, name := range slices.Sorted(maps.Keys(shared)) {
+				rows = append(rows, shared[name])
+			}
+			page.table(flagColumns, rows)
 		}
 	}
 	return page.Bytes(), nil
@@ -81,22 +93,26 @@ func runnable(root *cobra.Command) []*cobra.Command {
 	return out
 }
 
-func (m *markdown) command(command *cobra.Command, p program) error {
+var flagColumns = []string{"flag", "default", "meaning"}
+
+// command writes a command with its own flags, and adds those of the library to shared.
+func (m *markdown) command(command *cobra.Command, p program, shared map[string][]string) error {
 	m.heading(2, command.CommandPath())
 	m.paragraph(sentence(command.Short))
 	m.fenced("text", command.UseLine())
 	if command.Long != "" {
 		m.fenced("text", command.Long)
 	}
-	var own, libraries [][]string
+	var own [][]string
 	var err error
+	hasLibrary := false
 	command.Flags().VisitAll(func(flag *pflag.Flag) {
 		switch {
 		case flag.Hidden:
 		case flag.Usage == "":
 			err = fmt.Errorf("%s: flag --%s has no usage: write it where the flag is defined", command.CommandPath(), flag.Name)
 		case isOf(p.libraries, flag):
-			libraries = append(libraries, flagRow(flag))
+			hasLibrary, shared[flag.Name] = true, flagRow(flag)
 		default:
 			own = append(own, flagRow(flag))
 		}
@@ -104,12 +120,17 @@ func (m *markdown) command(command *cobra.Command, p program) error {
 	if len(own) == 0 && err == nil {
 		err = fmt.Errorf("%s has no flags", command.CommandPath())
 	}
-	header := []string{"flag", "default", "meaning"}
-	m.table(header, own)
-	if len(libraries) > 0 {
-		m.paragraph("**" + p.libraryTitle + "**, by flags that Kubernetes' own components have too:")
-		m.table(header, libraries)
+	m.table(flagColumns, own)
+	if !hasLibrary {
+		return err
 	}
+	lacks := ""
+	p.libraries.VisitAll(func(flag *pflag.Flag) {
+		if _, known := shared[flag.Name]; known && command.Flags().Lookup(flag.Name) == nil {
+			lacks += ", without " + code("--"+flag.Name)
+		}
+	})
+	m.paragraph(fmt.Sprintf("And the flags of [%s](#%s)%s.", strings.ToLower(p.libraryTitle[:1])+p.libraryTitle[1:], strings.ToLower(strings.ReplaceAll(p.libraryTitle, " ", "-")), lacks))
 	return err
 }
 
