@@ -3,6 +3,8 @@ package main
 import (
 	"fmt"
 	"strings"
+
+	"github.com/fieldperm/fieldperm/api/v1alpha1"
 )
 
 const configurationIntroduction = `The fields of every file that configures fieldperm. Flags are in [flags.md](flags.md).
@@ -31,7 +33,11 @@ func configurationPage(root string) ([]byte, error) {
 		index = append(index, []string{link(f.kind), "the file of " + code(f.flag)})
 	}
 	for _, o := range objects {
-		index = append(index, []string{link(o.kind), "an object in the cluster, or in a file of " + code("--permission-schemas")})
+		where := "an object in the cluster, or in a file of " + code("--permission-schemas")
+		if o.kind == v1alpha1.PermissionObservationKind {
+			where = "an object in the cluster"
+		}
+		index = append(index, []string{link(o.kind), where})
 	}
 	index = append(index, []string{link(chartTitle), "for " + code("helm install --values")})
 	page.table([]string{"configuration", "where"}, index)

@@ -32,6 +32,7 @@ func kinds(root string) ([]kind, error) {
 		{"fieldperm.dev_permissionschemas.yaml", reflect.TypeFor[v1alpha1.PermissionSchema]()},
 		{"fieldperm.dev_conditionalpolicies.yaml", reflect.TypeFor[v1alpha1.ConditionalPolicy]()},
 		{"fieldperm.dev_uncoveredpermissionsets.yaml", reflect.TypeFor[v1alpha1.UncoveredPermissionSet]()},
+		{"fieldperm.dev_permissionobservations.yaml", reflect.TypeFor[v1alpha1.PermissionObservation]()},
 	} {
 		raw, err := os.ReadFile(filepath.Join(root, "config", "crd", own.file))
 		if err != nil {
