@@ -7,7 +7,7 @@ import (
 	"github.com/fieldperm/fieldperm/internal/finding"
 )
 
-const auditIntroduction = "The rules of `kubectl fieldperm audit` ([ask-audit](../guide/ask-audit.md)). IDs do not change.\n\n" +
+const auditIntroduction = "The rules of `kubectl fieldperm audit` ([ask](../guide/ask.md#are-my-roles-right)). IDs do not change.\n\n" +
 	"| level | meaning |\n|---|---|\n" +
 	"| `error` | the grant or the barrier does not do what it says |\n" +
 	"| `warning` | it does more or less than its author probably means, or it cannot be told for sure that it is an error |\n" +
