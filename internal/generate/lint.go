@@ -31,28 +31,16 @@ func newLint() *cobra.Command {
 	var flags lintFlags
 	command := &cobra.Command{
 		Use:   "lint FILES... [-o text|json|sarif] [--fix] [--registry FILES] [--roles FILES]",
-		Short: "Find faults in permission schemas: names of verbs, versions, parameters, barriers",
-		Long: `lint reads CustomResourceDefinitions with permission verbs (with keys in the schema, or with the annotation
-of fieldperm-gen crd), PermissionSchemas and UncoveredPermissionSets, as YAML or JSON. For a directory it
-reads the files *.yaml, *.yml and *.json, without subdirectories. It compiles them as fieldperm does, and
-reports what their author probably does not mean: a verb that no change can need, a version without the
-verb of another, a name that is not a noun, a field called image without a verb of its own.
-docs/reference/lint.md has all rules, each with its cure.
+		Short: "Find faults in permission schemas",
+		Long: `lint reads CustomResourceDefinitions with permission verbs, PermissionSchemas and UncoveredPermissionSets, and
+reports what their author probably does not mean, such as a verb that no change can need, or a version without the
+verb of another. docs/reference/lint.md has all rules. In a directory it reads *.yaml, *.yml and *.json, without
+subdirectories.
 
---registry names files of well-known verbs (kind: VerbRegistry) beside those of the built-in catalogue.
---roles names files with Roles and ClusterRoles. Then barriers whose verb no role has are reported. Roles
-among FILES count too.
+A comment "# fieldperm:lint disable=RULE reason" leaves findings out.
 
---fix corrects what has one fix: the spelling of a verb, a parameter treatment with a typo, a version that
-lacks the verb of another. It writes the files in place, keeps their comments and their order, and lists
-each change. Fixing twice changes nothing.
-
-A comment "# fieldperm:lint disable=RULE reason" leaves out the findings of the line, of the field or item
-that the next line begins, or, above an object, of the whole object. The annotation
-fieldperm.dev/lint-disable: "RULE reason" does so for an object. A reason is required.
-
-Ends with 0 if there is no finding at the level of --fail-on or above, with 1 if there is one, and with 2
-if the flags or the files have errors. Then nothing was linted.`,
+Ends with 0 if there is no finding at the level of --fail-on or above, 1 if there is one, 2 for an error of flags
+or files.`,
 		Example: `  # The definitions of a repository, in CI: warnings too make it fail.
   fieldperm-gen lint config/crd/bases --fail-on warning
 
@@ -80,7 +68,7 @@ if the flags or the files have errors. Then nothing was linted.`,
 	f.StringSliceVar(&flags.enable, "enable", nil, "`RULES` that are off by default: field-without-verb")
 	f.StringSliceVar(&flags.disable, "disable", nil, "`RULES` to leave out")
 	f.BoolVar(&flags.fix, "fix", false, "correct in place what has one fix")
-	f.StringVar(&flags.failOn, "fail-on", string(finding.Error), "`LEVEL` from which on a finding makes the exit code 1: "+strings.Join(levels, ", "))
+	f.StringVar(&flags.failOn, "fail-on", string(finding.Error), "`LEVEL` from which a finding makes the exit code 1: "+strings.Join(levels, ", "))
 	return command
 }
 

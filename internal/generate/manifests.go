@@ -28,31 +28,25 @@ func newManifests() *cobra.Command {
 		Short: "Write the files that put fieldperm into a kube-apiserver",
 		Long: `manifests writes into --out, for the control plane:
 
-  authorization-configuration.yaml  for kube-apiserver --authorization-config: Node, RBAC, fieldperm
+  authorization-configuration.yaml  for kube-apiserver --authorization-config
   admission-configuration.yaml      for kube-apiserver --admission-control-config-file
-  admission/fieldperm.yaml          the static admission webhook "granular" that the former names; not with --rest
-  authorizer.kubeconfig             how kube-apiserver reaches fieldperm's authorizer
-  admission.kubeconfig              what kube-apiserver shows to fieldperm's webhooks
+  admission/fieldperm.yaml          the static webhook "granular"; not with --rest
+  authorizer.kubeconfig             how kube-apiserver calls the authorizer
+  admission.kubeconfig              what kube-apiserver shows to webhooks
 
 and for the cluster:
 
-  webhooks.yaml                     with --rest: the webhook "granular" as a ValidatingWebhookConfiguration
-  guard.yaml                        the policy that refuses to narrow or loosen fieldperm's webhook configurations
-  rbac.yaml, flowschema.yaml        what fieldperm's own user and the storage version migrator may do, and that fieldperm never queues
+  webhooks.yaml                     with --rest: the webhook "granular". Apply it before guard.yaml
+  guard.yaml                        the policy that protects fieldperm's webhook configurations
+  rbac.yaml                         for fieldperm's own user and the storage version migrator
+  flowschema.yaml                   so that fieldperm's requests never queue
 
-The files for the control plane name each other, so they must lie in --config-dir there.
+The files for the control plane must lie in --config-dir there.
 
-Without --rest fieldperm runs beside each kube-apiserver. Nothing in the cluster can take its webhook
-"granular" away. Static webhooks need kube-apiserver 1.37 or later. The webhooks "uncovered", for the resources
-with barriers, and "schemas" are in the ValidatingWebhookConfiguration fieldperm-uncovered, which fieldperm makes
-and keeps by itself (fieldperm-webhook serve --uncovered-configuration --webhook-url). So nothing has to be
-generated again when a barrier comes or goes.
+Without --rest, fieldperm runs beside each kube-apiserver, 1.37 or later. With --service it runs in the cluster:
+the hosts of the control plane must reach --url, such as the Service's cluster IP.
 
-With --rest fieldperm runs anywhere, and --service says that it runs in the cluster. It keeps the webhook
-"uncovered" itself, unless --write-uncovered asks for it in webhooks.yaml. Apply webhooks.yaml before
-guard.yaml. An authorizer has an address and no Service: --url is then one that the control plane's
-hosts reach, such as that of the Service's cluster IP. If it is an IP address, the certificate is
-checked against NAME.NAMESPACE.svc.`,
+Ends with 1 for an error.`,
 		Example: `  # fieldperm runs beside kube-apiserver; its files will lie in /etc/kubernetes/fieldperm.
   fieldperm-gen manifests --out ./fieldperm --url https://127.0.0.1:9443 --ca-file ca.crt \
     --config-dir /etc/kubernetes/fieldperm
@@ -64,22 +58,22 @@ checked against NAME.NAMESPACE.svc.`,
 		RunE: func(command *cobra.Command, _ []string) error { return flags.run(command) },
 	}
 	f := command.Flags()
-	f.StringVar(&flags.out, "out", "", "`DIR` to write into; made if it is missing")
+	f.StringVar(&flags.out, "out", "", "`DIR` to write into; made if missing")
 	f.StringVar(&flags.options.ServiceURL, "url", "", "`URL` at which kube-apiserver reaches fieldperm, such as https://127.0.0.1:9443; with --service, its authorizer only")
-	f.StringVar(&flags.caFile, "ca-file", "", "`FILE` with the PEM certificates that signed fieldperm's serving certificate")
-	f.StringVar(&flags.options.ConfigDir, "config-dir", "", "absolute `DIR` on the control plane where the files will lie")
-	f.StringVar(&flags.options.ClientCertificateFile, "client-cert-file", "", "absolute `PATH` on the control plane of kube-apiserver's client certificate (default client.crt in --config-dir)")
-	f.StringVar(&flags.options.ClientKeyFile, "client-key-file", "", "absolute `PATH` on the control plane of its key (default client.key in --config-dir)")
+	f.StringVar(&flags.caFile, "ca-file", "", "`FILE` with the CAs of fieldperm's serving certificate, PEM")
+	f.StringVar(&flags.options.ConfigDir, "config-dir", "", "absolute `DIR` of the files on the control plane")
+	f.StringVar(&flags.options.ClientCertificateFile, "client-cert-file", "", "absolute `PATH` of kube-apiserver's client certificate on the control plane (default client.crt in --config-dir)")
+	f.StringVar(&flags.options.ClientKeyFile, "client-key-file", "", "absolute `PATH` of its key (default client.key in --config-dir)")
 	f.StringVar(&flags.options.User, "user", webhooks.DefaultUser, "`NAME` of fieldperm's own user in the API server")
 	f.StringSliceVar(&flags.schemas, "permission-schemas", nil, "`FILES` or directories with CustomResourceDefinitions, PermissionSchemas and UncoveredPermissionSets, for --write-uncovered")
-	f.DurationVar(&flags.options.AuthorizedTTL, "authorized-ttl", 0, "how long kube-apiserver keeps an Allow of fieldperm; with its request timeout of 60s and the 13s that a proof may count below --release-delay (default 10s)")
-	f.DurationVar(&flags.options.UnauthorizedTTL, "unauthorized-ttl", 0, "how long kube-apiserver keeps fieldperm having no opinion (default 10s)")
-	f.DurationVar(&flags.options.ReleaseDelay, "release-delay", 0, "what fieldperm-webhook serve gets as --release-delay (default 90s)")
-	f.BoolVar(&flags.options.REST, "rest", false, "make the webhook \"granular\" an object of the cluster instead of a static manifest")
-	f.StringVar(&flags.service, "service", "", "Service `NAMESPACE/NAME[:PORT]` that the webhooks of --rest call instead of --url")
-	f.StringVar(&flags.options.TLSServerName, "tls-server-name", "", "`NAME` that the authorizer checks fieldperm's certificate against, instead of the host of --url; with --service")
-	f.StringSliceVar(&flags.options.CABundleUsers, "ca-user", nil, "`USERS` who may change the CA bundle of the webhooks of --rest, beside fieldperm and cert-manager")
-	f.BoolVar(&flags.writeUncovered, "write-uncovered", false, `with --rest, write the webhook "uncovered" too instead of leaving it to fieldperm`)
+	f.DurationVar(&flags.options.AuthorizedTTL, "authorized-ttl", 0, "how long kube-apiserver keeps an Allow of fieldperm: less than --release-delay minus 73s (default 10s)")
+	f.DurationVar(&flags.options.UnauthorizedTTL, "unauthorized-ttl", 0, "how long kube-apiserver keeps an answer without an opinion (default 10s)")
+	f.DurationVar(&flags.options.ReleaseDelay, "release-delay", 0, "--release-delay of fieldperm-webhook serve (default 90s)")
+	f.BoolVar(&flags.options.REST, "rest", false, "make the webhook \"granular\" an object of the cluster, not a static manifest")
+	f.StringVar(&flags.service, "service", "", "Service `NAMESPACE/NAME[:PORT]` that the webhooks of --rest call, in place of --url")
+	f.StringVar(&flags.options.TLSServerName, "tls-server-name", "", "with --service, `NAME` that the authorizer expects in fieldperm's certificate, in place of the host of --url")
+	f.StringSliceVar(&flags.options.CABundleUsers, "ca-user", nil, "`USERS` who may change the CA bundle of the webhooks of --rest, besides fieldperm and cert-manager")
+	f.BoolVar(&flags.writeUncovered, "write-uncovered", false, `with --rest, also write the webhook "uncovered", which fieldperm otherwise keeps itself`)
 	return command
 }
 

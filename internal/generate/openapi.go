@@ -23,21 +23,17 @@ func newOpenAPI() *cobra.Command {
 	command := &cobra.Command{
 		Use:   "openapi paths=PACKAGES... --output-dir DIR [--check]",
 		Short: "Add permission verbs to the OpenAPI definitions of an aggregated API server",
-		Long: `openapi reads permission markers of Go types, and writes ` + openapi.FileName + ` into the
-directory of openapi-gen's file. Its function PermissionVerbs adds the markers to the definitions:
+		Long: `openapi reads permission markers of Go types, and writes ` + openapi.FileName + ` beside the file of
+openapi-gen. Its function PermissionVerbs adds the verbs to the definitions:
 
   config.OpenAPIV3Config = genericapiserver.DefaultOpenAPIV3Config(
       openapi.PermissionVerbs(openapi.GetOpenAPIDefinitions), namer)
 
-A server whose markers all have the form +k8s:openapi-gen=x-kubernetes-permission-verb:x, on structs
-and their fields, needs no such file: openapi-gen writes these into the definitions. The file is
-needed for markers of the form +permission-verb:"x", for markers of other named types, and for
-expressions with quotation marks or backslashes, which openapi-gen's form cannot carry.
+It panics when a definition is missing or old. A marker that ends in no definition is an error. A server whose
+markers all have the form +k8s:openapi-gen=x-kubernetes-permission-verb:x, on structs and their fields, needs no
+such file.
 
-Every marker in the packages ends in a definition or is an error. The function panics when a
-definition is missing or old, so that no server starts without a barrier.
-paths is a comma-separated list of directories or import paths, with ... for everything below, as in
-controller-gen. With --check the command writes nothing and fails if the file is not up to date.`,
+Ends with 1 for an error, or with --check if the file is not up to date.`,
 		Example: `  # Write the file beside that of openapi-gen.
   fieldperm-gen openapi paths=./pkg/apis/... --output-dir pkg/generated/openapi
 
@@ -69,8 +65,8 @@ controller-gen. With --check the command writes nothing and fails if the file is
 			return writeOrCheck(command, filepath.Join(dir, openapi.FileName), content, check)
 		},
 	}
-	command.Flags().StringVar(&dir, "output-dir", "", "`DIR`ectory of the file that openapi-gen writes, whose package gets the function PermissionVerbs")
-	command.Flags().BoolVar(&check, "check", false, "fail if the file is not what would be written, and write nothing")
+	command.Flags().StringVar(&dir, "output-dir", "", "`DIR`ectory of the file that openapi-gen writes")
+	command.Flags().BoolVar(&check, "check", false, "write nothing, and fail if the file is not up to date")
 	return command
 }
 

@@ -42,22 +42,13 @@ func newRefdocs() *cobra.Command {
 	command := &cobra.Command{
 		Use:   "refdocs --out DIR [--only GROUPS] [--format FORMAT]",
 		Short: "Write the reference of verbs and kinds",
-		Long: `refdocs writes into --out, with --format markdown:
+		Long: `refdocs describes the built-in catalogue and what the files add to it. It writes into --out:
 
-  verbs.md   every granular verb and the fields that it guards
-  kinds.md   every kind and its permission tree
+  verbs.md, kinds.md          with --format markdown: verbs with their fields, kinds with their permission trees
+  verbs.html                  with --format html: a page that needs no network
+  config.yaml and templates/  with --format crd-ref-docs: a column of verbs for elastic/crd-ref-docs 0.3
 
-with --format html:
-
-  verbs.html a page that can be opened without a network and passed on
-
-and with --format crd-ref-docs, for elastic/crd-ref-docs 0.3, which documents Go types:
-
-  config.yaml and templates/  a configuration and templates that add a column of verbs
-
-They describe the built-in catalogue and what the files add to it: CustomResourceDefinitions, PermissionSchemas
-and UncoveredPermissionSets, and the OpenAPI v3 documents of aggregated API servers. --only leaves out all
-kinds but those of some groups.`,
+Ends with 1 for an error.`,
 		Example: `  # The reference of an author's own kinds.
   fieldperm-gen refdocs --out ./docs/reference --only example.com --crd ./config/crd/bases
 
@@ -71,10 +62,10 @@ kinds but those of some groups.`,
 		RunE: func(command *cobra.Command, _ []string) error { return o.run(command) },
 	}
 	flags := command.Flags()
-	flags.StringVar(&o.out, "out", "", "`DIR` to write into; made if it is missing")
+	flags.StringVar(&o.out, "out", "", "`DIR` to write into; made if missing")
 	flags.StringVar(&o.format, "format", formatMarkdown, "`FORMAT`: markdown, html or crd-ref-docs")
-	flags.StringSliceVar(&o.only, "only", nil, "`GROUPS` of the kinds; core for the group without a name. All if not given")
-	flags.StringVar(&o.powers, "powers", "", "`FILE`, a page in which the table of powers is written anew")
+	flags.StringSliceVar(&o.only, "only", nil, "`GROUPS` of the kinds, core for the group without a name; all if not given")
+	flags.StringVar(&o.powers, "powers", "", "`FILE` of a page whose table of powers is written anew")
 	o.files.flags(flags)
 	return command
 }

@@ -36,32 +36,24 @@ func newRoles() *cobra.Command {
 	o := &rolesOptions{}
 	command := &cobra.Command{
 		Use:   "roles (--kind KIND --field PATH... | [--old FILE] --new FILE | paths=PACKAGES)",
-		Short: "Write a Role for fields, for a change, or for the markers of a controller",
-		Long: `roles writes the least role to standard output: the marker granular with get, and the fewest and most specific
-granular verbs that are enough. It asks no cluster.
+		Short: "Write the least Role for fields, a change or a controller",
+		Long: `roles writes the least role: the marker granular with get, and the fewest and most specific verbs that are enough.
+It asks no cluster.
 
-With --kind and --field the role is for any change of the fields, and of what is below them. A field is a path
-as in a PermissionSchema (.spec.template.spec.containers[*].image, .metadata.labels["example.com/tier"]) or as
-in a denial (.spec.template.spec.containers[name="web"].image). ["example.com/*"] is every key with the prefix.
-An item is named by the keys of its list; the command refuses an index and other fields of the item.
-Fields of the status are granted on the subresource status. --subresource adds the rule of another subresource
-that writes the fields, such as scale.
+With --kind and --field the role is for any change of the fields. A field is a path as in a PermissionSchema
+(.spec.template.spec.containers[*].image, .metadata.labels["example.com/*"]) or in a denial
+(.spec.template.spec.containers[name="web"].image).
 
-With --old and --new the role is for the change from one object to the other. Without --old the object is
-created. The command decides on the change with the role, as the webhook does.
+With --old and --new the role is for this change; without --old the object is created.
 
-Comments in the role say which verb covers which field, what else the verbs cover, their powers, the barriers,
-and what the API server may write with the fields, such as an allocated port. If only granular:* covers a field, the command refuses: give the field a verb, or add --allow-wildcard.
+With paths=PACKAGES it reads the markers of a controller, beside those of kubebuilder:
 
-With paths=PACKAGES the command reads the markers of a controller. Beside each marker +kubebuilder:rbac, a marker
-+fieldperm:rbac names the fields that the controller writes:
-
-  // +kubebuilder:rbac:groups=apps,resources=deployments,verbs=get;list;watch;update;patch
   // +fieldperm:rbac:groups=apps,resources=deployments,fields=.spec.replicas;.metadata.labels["example.com/*"]
 
-It writes two files into --out. role.yaml is what controller-gen rbac writes. In role-fieldperm.yaml, granular
-verbs take the place of update and patch on the resources with such a marker, and of create with
-verbs=create;update;patch. Everything else is the same.`,
+It writes role.yaml, as controller-gen rbac does, and role-fieldperm.yaml, with granular verbs in place of update
+and patch.
+
+Ends with 1 for an error.`,
 		Example: `  # A role for the replicas and one label of Deployments, through the subresource scale too.
   fieldperm-gen roles --kind apps/v1/Deployment --field .spec.replicas \
     --field '.metadata.labels["example.com/tier"]' --subresource scale
@@ -81,17 +73,17 @@ verbs=create;update;patch. Everything else is the same.`,
 	}
 	flags := command.Flags()
 	flags.StringVar(&o.kind, "kind", "", "`KIND` of the objects, as GROUP/VERSION/KIND")
-	flags.StringArrayVar(&o.fields, "field", nil, "`PATH` of a field; may be given several times")
-	flags.StringVar(&o.old, "old", "", "`FILE` with the object before the change, - for standard input; not given if it is created")
+	flags.StringArrayVar(&o.fields, "field", nil, "`PATH` of a field; repeatable")
+	flags.StringVar(&o.old, "old", "", "`FILE` with the object before the change, - for standard input")
 	flags.StringVar(&o.after, "new", "", "`FILE` with the object after the change, - for standard input")
-	flags.StringSliceVar(&o.options.Subresources, "subresource", nil, "`NAME` of a subresource that writes the fields, for a rule of its own; may be given several times")
+	flags.StringSliceVar(&o.options.Subresources, "subresource", nil, "`NAME` of a subresource that writes the fields; repeatable")
 	flags.BoolVar(&o.options.Only, "only-subresources", false, "leave out the rule for the resource itself")
-	flags.StringSliceVar(&o.verbs, "verbs", []string{"update"}, "`VERBS` of the requests: create and update are granted through fields, others as they are")
+	flags.StringSliceVar(&o.verbs, "verbs", []string{"update"}, "`VERBS` to grant: create and update through fields, others as they are")
 	flags.BoolVar(&o.options.Wildcard, "allow-wildcard", false, "grant granular:* if no other verb covers a field")
-	flags.StringVar(&o.role.Name, "role-name", "", "`NAME` of the role; depends on what it grants if not given. With paths: manager-role")
+	flags.StringVar(&o.role.Name, "role-name", "", "`NAME` of the role; depends on what it grants if not given")
 	flags.StringVar(&o.role.Namespace, "namespace", "", "`NAMESPACE` of the Role")
 	flags.BoolVar(&o.role.Cluster, "cluster", false, "write a ClusterRole")
-	flags.StringSliceVar(&o.role.ResourceNames, "resource-name", nil, "`NAME` of an object that the role is for; all if not given. With --old and --new: the name of the object")
+	flags.StringSliceVar(&o.role.ResourceNames, "resource-name", nil, "`NAME` of an object; all if not given")
 	o.files.flags(flags)
 	o.packages.flags(flags)
 	return command

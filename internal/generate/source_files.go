@@ -21,7 +21,7 @@ type sourceFiles struct{ crds, schemas, openAPI []string }
 func (f *sourceFiles) flags(flags *pflag.FlagSet) {
 	flags.StringSliceVar(&f.crds, "crd", nil, "`FILES` or directories with CustomResourceDefinitions")
 	flags.StringSliceVar(&f.schemas, "permission-schemas", nil, "`FILES` or directories with PermissionSchemas, UncoveredPermissionSets and CustomResourceDefinitions")
-	flags.StringSliceVar(&f.openAPI, "openapi", nil, "`FILES` with OpenAPI v3 documents of API servers, as kubectl get --raw /openapi/v3/apis/GROUP/VERSION returns them")
+	flags.StringSliceVar(&f.openAPI, "openapi", nil, "`FILES` with OpenAPI v3 documents of API servers, from kubectl get --raw /openapi/v3/apis/GROUP/VERSION")
 }
 
 // all returns the files whose documents have a kind.

@@ -23,29 +23,17 @@ func NewAuditCommand(streams genericiooptions.IOStreams) *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "audit [-n NAMESPACE] [--grants FILE] [--fail-on LEVEL]",
 		Short: "Find faults in Roles and bindings with granular verbs",
-		Long: `Find faults in the Roles, ClusterRoles and bindings of a cluster, or of files: verbs that no field has,
-verbs without the marker and the marker without verbs, parameters that never match, wildcards that pass
-barriers, grants of update that make granular verbs idle, powers in the hands of many, barriers that no
-subject or every user can pass, and barriers and markers that are not enforced. docs/reference/audit.md
-has all rules, each with its cure.
+		Long: `Find faults in Roles, ClusterRoles and bindings, such as verbs that no field has, verbs without the marker,
+wildcards that pass barriers, and barriers that no subject can pass. docs/reference/audit.md has all rules.
+ConditionalPolicies, and authorizers other than RBAC, are not read as grants.
 
-The rights of a subject are those of all its bindings, and of the groups to which it always belongs. RBAC
-does not say which other groups a user belongs to: where that counts, the finding says so, and has a lower
-level. ConditionalPolicies, and authorizers other than RBAC, are not read as grants.
+With --grants no cluster is asked: verbs are those of Kubernetes 1.37, --crd and --permissions.
 
-With --grants files are audited and no cluster is asked, such as those of a GitOps repository. Verbs are
-then those of Kubernetes 1.37, of --crd and of --permissions. A finding names the file and the line.
+Needs list on roles, clusterroles, rolebindings, clusterrolebindings, customresourcedefinitions, apiservices,
+permissionschemas, uncoveredpermissionsets and conditionalpolicies, and create on subjectaccessreviews.
 
--n limits the findings to the Roles and RoleBindings of one namespace and to the ClusterRoles that these
-bind. ClusterRoles of Kubernetes itself with the verb "*" are counted in one note. --all lists them.
-
-The command takes permission to list roles, clusterroles, rolebindings and clusterrolebindings, and the
-sources of verbs: customresourcedefinitions, apiservices, permissionschemas, uncoveredpermissionsets and
-conditionalpolicies. To find out whether enforcement is proven it takes permission to create
-subjectaccessreviews. Findings that take what may not be read are left out, and a warning names them.
-
-Ends with 0 if there is no finding at the level of --fail-on or above, with 1 if there is one, and with 2
-for an error, for an answer that lacks something, and after an interrupt, which leaves what was found.`,
+Ends with 0 if there is no finding at the level of --fail-on or above, 1 if there is one, 2 for an error or an
+answer that lacks something.`,
 		Example: `  # Which grants of the cluster do not do what they say?
   kubectl fieldperm audit
 
@@ -64,12 +52,12 @@ for an error, for an answer that lacks something, and after an interrupt, which 
 		levels = append(levels, string(l))
 	}
 	flags := cmd.Flags()
-	flags.StringSliceVar(&o.grants, "grants", nil, `files or directories with Roles, ClusterRoles and bindings, to audit in place of a cluster`)
+	flags.StringSliceVar(&o.grants, "grants", nil, `files or directories with Roles, ClusterRoles and bindings, in place of a cluster`)
 	flags.StringSliceVar(&o.permissions, "permissions", nil, `files or directories with PermissionSchemas and UncoveredPermissionSets, with --grants`)
 	flags.StringSliceVar(&o.crds, "crd", nil, `files or directories with CustomResourceDefinitions, with --grants`)
-	flags.StringVar(&o.failOn, "fail-on", string(audit.Error), "`LEVEL` from which on a finding makes the exit code 1: "+strings.Join(levels, ", "))
-	flags.IntVar(&o.many, "many", audit.DefaultMany, `how many subjects may hold a verb that has effects beyond its field`)
-	flags.BoolVar(&o.all, "all", false, `list the ClusterRoles of Kubernetes itself one by one`)
+	flags.StringVar(&o.failOn, "fail-on", string(audit.Error), "`LEVEL` from which a finding makes the exit code 1: "+strings.Join(levels, ", "))
+	flags.IntVar(&o.many, "many", audit.DefaultMany, `how many subjects may hold a verb with a power`)
+	flags.BoolVar(&o.all, "all", false, `list the ClusterRoles of Kubernetes one by one`)
 	flags.StringVarP(&o.output, "output", "o", outputText, `text, json, yaml, sarif or html`)
 	o.cluster.AddFlags(flags)
 	completes(cmd, &o.options, "text json yaml sarif html")

@@ -17,27 +17,15 @@ func NewCanICommand(streams genericiooptions.IOStreams) *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "can-i (update | patch) KIND/NAME (--field PATH... | --list)",
 		Short: "Ask whether a user may change fields of an object",
-		Long: `Ask whether a user may change fields of one object: whatever the value is, or to the value of
---value. --list lists the fields that the user may change.
+		Long: `Ask whether a user may change fields of one object. The answer is yes if no value is refused, no if every other
+value is, or depends, with the conditions. It is not yes if barriers or conditions cannot be read.
 
-update is what a PUT takes, as of kubectl replace. patch is what a PATCH takes, as of kubectl apply,
-edit, scale and patch. PATH is as in kubectl fieldperm explain (spec.replicas), or has an item by its key
-(.spec.template.spec.containers[name="web"].image) or by its index. A list without a key, or [*], means
-each item that is there.
+update is for kubectl replace, patch for kubectl apply, edit, scale and patch. PATH is as for explain, or has an item
+by its key (.spec.template.spec.containers[name="web"].image) or index.
 
-Without --value, "yes" means that no value can be refused, and "no" that every other value is refused.
-Otherwise the answer is "depends", with the conditions of barriers and policies. With --value the change
-to this value is decided as by kubectl fieldperm review: with the object as it is, without what mutating
-webhooks and defaults add. The value null removes the field.
+Needs get on the object, and with --as create on subjectaccessreviews. With --grants and -f no cluster is asked.
 
-Without --as the answer is about the user of the kubeconfig, and takes no permission but get on the
-object. With --as it takes permission to create subjectaccessreviews. The schema and the policies are
-read as far as the user of the command may; a warning names what could not be read, and no answer is
-"yes" if barriers or conditions are missing. With --grants files decide, no cluster is asked, and the
-object is that of -f.
-
-Ends with 0 if every answer is yes, 1 if one is no or depends, 2 if the answer lacks what could not be
-read or if nothing can be said.`,
+Ends with 0 if every answer is yes, 1 if one is no or depends, 2 if the answer lacks something.`,
 		Example: `  # May I scale this Deployment?
   kubectl fieldperm can-i patch deployments/web --field spec.replicas -n shop
 
@@ -56,17 +44,17 @@ read or if nothing can be said.`,
 		RunE:          func(cmd *cobra.Command, args []string) error { return o.run(cmd.Context(), args[0], args[1]) },
 	}
 	flags := cmd.Flags()
-	flags.StringArrayVar(&o.fields, "field", nil, `field that is changed; may be given several times`)
+	flags.StringArrayVar(&o.fields, "field", nil, `field that is changed; repeatable`)
 	flags.StringVar(&o.value, "value", "", `new value of the fields, as JSON; null removes them`)
 	flags.BoolVar(&o.list, "list", false, `list the fields that the user may change`)
-	flags.StringVarP(&o.file, "filename", "f", "", `object in place of that of the cluster, JSON or YAML; "-" reads standard input`)
-	flags.StringVar(&o.as, "as", "", `user that the answer is about: a name, or system:serviceaccount:NAMESPACE:NAME`)
-	flags.StringArrayVar(&o.asGroups, "as-group", nil, `group of that user; may be given several times. system:authenticated is added`)
+	flags.StringVarP(&o.file, "filename", "f", "", `object in place of that of the cluster; "-" is standard input`)
+	flags.StringVar(&o.as, "as", "", `user to answer about, such as system:serviceaccount:NAMESPACE:NAME`)
+	flags.StringArrayVar(&o.asGroups, "as-group", nil, `group of the user, besides system:authenticated; repeatable`)
 	flags.StringVar(&o.subresource, "subresource", "", `subresource of the request, such as status or scale`)
-	flags.StringVar(&o.apiVersion, "api-version", "", `group and version of the kind, such as apps/v1; the preferred one if not given`)
-	flags.StringSliceVar(&o.grants, "grants", nil, `files or directories with Roles, ClusterRoles and bindings; they decide instead of a cluster`)
-	flags.StringSliceVar(&o.permissions, "permissions", nil, `files or directories with PermissionSchemas and UncoveredPermissionSets; only with --grants`)
-	flags.StringSliceVar(&o.crds, "crd", nil, `files or directories with CustomResourceDefinitions; only with --grants`)
+	flags.StringVar(&o.apiVersion, "api-version", "", `group and version of the kind, such as apps/v1`)
+	flags.StringSliceVar(&o.grants, "grants", nil, `files or directories with Roles, ClusterRoles and bindings, in place of a cluster`)
+	flags.StringSliceVar(&o.permissions, "permissions", nil, `files or directories with PermissionSchemas and UncoveredPermissionSets, with --grants`)
+	flags.StringSliceVar(&o.crds, "crd", nil, `files or directories with CustomResourceDefinitions, with --grants`)
 	flags.StringSliceVar(&o.policyFiles, "policies", nil, `files or directories with ConditionalPolicies`)
 	flags.IntVar(&o.maxChecks, "max-checks", fieldperm.DefaultMaxChecks, `how many permission checks a change to --value may cost`)
 	flags.StringVarP(&o.output, "output", "o", outputText, `text, json, yaml or html`)

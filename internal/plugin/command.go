@@ -41,31 +41,17 @@ func NewReviewCommand(streams genericiooptions.IOStreams) *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "review (-f REVIEW | --old FILE --new FILE --as USER) [--grants FILE]",
 		Short: "Decide on one write request, field by field",
-		Long: `Decide on one write request as fieldperm's webhook would: which fields change, which
-permission verbs cover each change, and whether the user holds them.
+		Long: `Decide on one write request as fieldperm's webhook would: which fields change, which verbs cover each change, and
+whether the user holds them.
 
-The request is an AdmissionReview (-f), or two states of an object: --old alone is a DELETE,
---new alone a CREATE, both are an UPDATE by the user --as.
+The request is an AdmissionReview (-f), or two states of an object: --old alone is a DELETE, --new alone a CREATE.
+Without metadata.managedFields (kubectl get --show-managed-fields) changes of field owners are not judged.
 
-With --grants the Roles, ClusterRoles and bindings of these files decide, as RBAC does, and no
-cluster is needed. Without, the cluster of the kubeconfig is asked by SubjectAccessReviews, which
-takes permission to create these, and its permission schema is read as the webhook reads it, which
-takes permission to list customresourcedefinitions, apiservices, permissionschemas,
-uncoveredpermissionsets and conditionalpolicies. Documents of --crd, --permissions and --policies stand in
-for those of the same name.
+Without --grants it needs create on subjectaccessreviews, and list on
+customresourcedefinitions, apiservices, permissionschemas, uncoveredpermissionsets and conditionalpolicies. With
+--grants, conditions of policies are not checked against the types of objects.
 
-With --authorization-config the authorizers of this file decide, as in fieldperm-webhook, which reads the
-same file. Webhooks that return conditions are asked about the request and evaluate their conditions on the
-objects. Run the command where the files are that it names. An authorizer of type RBAC takes permission to
-list roles, clusterroles, rolebindings and clusterrolebindings. Without the flag kube-apiserver decides, and
-the command does not know whether fieldperm-webhook has such a file.
-
-With --grants, ConditionalPolicies come from --policies only. Their conditions are compiled and evaluated,
-but not checked against the types of objects: a policy that fieldperm-webhook refuses because a field is
-misspelt decides here.
-
-kubectl get and kubectl apply leave metadata.managedFields out unless --show-managed-fields is given.
-Without them a change of field owners is not judged, and the report says so.
+Run the command where the files are that --authorization-config names.
 
 Ends with 0 if the request is allowed, 1 if it is denied, 2 if nothing could be decided.`,
 		Example: `  # May alice make this change? Decided from files alone.
@@ -80,26 +66,23 @@ Ends with 0 if the request is allowed, 1 if it is denied, 2 if nothing could be 
   kubectl fieldperm review --old deployment.yaml --new scaled.yaml --as alice --grants rbac.yaml --policies policy.yaml
 
   # Decided by the authorizers of fieldperm-webhook.
-  kubectl fieldperm review -f admission-review.json --authorization-config authorization.yaml
-
-  # The AdmissionReview that a webhook was sent, decided by the cluster's own grants.
-  kubectl fieldperm review -f admission-review.json --context production`,
+  kubectl fieldperm review -f admission-review.json --authorization-config authorization.yaml`,
 		Args:          cobra.NoArgs,
 		SilenceErrors: true,
 		SilenceUsage:  true,
 		RunE:          func(cmd *cobra.Command, _ []string) error { return o.run(cmd.Context()) },
 	}
 	flags := cmd.Flags()
-	flags.StringVarP(&o.file, "filename", "f", "", `AdmissionReview (admission.k8s.io/v1), JSON or YAML; "-" reads standard input`)
-	flags.StringVar(&o.oldFile, "old", "", `object before the change, JSON or YAML; without it the request is a CREATE`)
-	flags.StringVar(&o.newFile, "new", "", `object after the change, JSON or YAML; without it the request is a DELETE`)
-	flags.StringVar(&o.as, "as", "", `user who makes the change: a name, or system:serviceaccount:NAMESPACE:NAME`)
-	flags.StringArrayVar(&o.asGroups, "as-group", nil, `group of that user; may be given several times. system:authenticated is added`)
-	flags.StringVar(&o.resource, "resource", "", `resource of the request, as apps/v1/deployments or v1/pods; guessed from the object's kind if not given`)
+	flags.StringVarP(&o.file, "filename", "f", "", `AdmissionReview (admission.k8s.io/v1), JSON or YAML; "-" is standard input`)
+	flags.StringVar(&o.oldFile, "old", "", `object before the change; without it the request is a CREATE`)
+	flags.StringVar(&o.newFile, "new", "", `object after the change; without it the request is a DELETE`)
+	flags.StringVar(&o.as, "as", "", `user who makes the change, such as system:serviceaccount:NAMESPACE:NAME`)
+	flags.StringArrayVar(&o.asGroups, "as-group", nil, `group of the user, besides system:authenticated; repeatable`)
+	flags.StringVar(&o.resource, "resource", "", `resource of the request, such as apps/v1/deployments; guessed from the kind if not given`)
 	flags.StringVar(&o.subresource, "subresource", "", `subresource of the request, such as status`)
 	flags.StringSliceVar(&o.permissions, "permissions", nil, `files or directories with PermissionSchemas and UncoveredPermissionSets`)
 	flags.StringSliceVar(&o.crds, "crd", nil, `files or directories with CustomResourceDefinitions`)
-	flags.StringSliceVar(&o.grants, "grants", nil, `files or directories with Roles, ClusterRoles and bindings; they decide instead of a cluster`)
+	flags.StringSliceVar(&o.grants, "grants", nil, `files or directories with Roles, ClusterRoles and bindings, in place of a cluster`)
 	flags.StringSliceVar(&o.policyFiles, "policies", nil, `files or directories with ConditionalPolicies`)
 	flags.StringVar(&o.authorizationConfig, "authorization-config", "", "`FILE` with the AuthorizationConfiguration of fieldperm-webhook, whose authorizers decide")
 	flags.IntVar(&o.maxChecks, "max-checks", fieldperm.DefaultMaxChecks, `how many permission checks the request may cost`)

@@ -33,26 +33,17 @@ func NewConditionsCommand(streams genericiooptions.IOStreams) *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "conditions VERB RESOURCE[/NAME] [--as USER]",
 		Short: "List the conditions under which a user may write",
-		Long: `List the ConditionalPolicies about a verb of a user on a resource, in the order in which they count:
-Deny, then NoOpinion, then Allow. What is known without the object is evaluated: user, verb, resource,
-namespace and, unless the verb is create, name. Of each condition the rest is shown, "true" or "false" if
-nothing is left.
+		Long: `List the ConditionalPolicies about a verb of a user on a resource, in the order in which they count: Deny,
+NoOpinion, Allow. What RBAC and other authorizers allow is not shown.
 
-With --authorization-config the webhooks of this file that return conditions are asked about the request, in
-their order, after the policies. fieldperm-webhook reads the same file. Run the command where the files are
-that it names. The id of a condition takes the place of the policy. The text of a condition is in the
-language of the webhook. A webhook that allows or denies without a condition has the condition "true", and
-one that fails the error, with the effect of its failurePolicy. The first authorizer that allows or denies
-decides. Without the flag the command does not know whether there are such webhooks.
+VERB is create, update, patch, delete, deletecollection, granular or a granular verb. RESOURCE is as in kubectl.
 
-VERB is create, update, patch, delete, deletecollection, granular or a granular verb. RESOURCE is what
-kubectl takes: deployments, deploy or deployments.v1.apps.
+With --authorization-config its webhooks that return conditions are asked too: run the command where the files are
+that it names. The first authorizer that allows or denies decides.
 
-Without --as the list is about the user of the kubeconfig. The command takes permission to list
-conditionalpolicies. It does not say what RBAC and other authorizers allow.
+Needs list on conditionalpolicies.
 
-Ends with 0 if the list was written, with 2 if not, as when no policy is about the request and no webhook
-answers.`,
+Ends with 0 if the list was written, 2 if not, as when nothing is about the request.`,
 		Example: `  # Under which conditions may I create PersistentVolumes?
   kubectl fieldperm conditions create persistentvolumes
 
@@ -67,12 +58,12 @@ answers.`,
 		RunE:          func(cmd *cobra.Command, args []string) error { return o.run(cmd.Context(), args[0], args[1]) },
 	}
 	flags := cmd.Flags()
-	flags.StringVar(&o.as, "as", "", `user that the list is about: a name, or system:serviceaccount:NAMESPACE:NAME`)
-	flags.StringArrayVar(&o.asGroups, "as-group", nil, `group of that user; may be given several times. system:authenticated is added`)
+	flags.StringVar(&o.as, "as", "", `user to answer about, such as system:serviceaccount:NAMESPACE:NAME`)
+	flags.StringArrayVar(&o.asGroups, "as-group", nil, `group of the user, besides system:authenticated; repeatable`)
 	flags.StringVar(&o.subresource, "subresource", "", `subresource of the request, such as scale`)
-	flags.StringSliceVar(&o.policyFiles, "policies", nil, `files or directories with ConditionalPolicies, which stand in for those of the same name`)
-	flags.StringVar(&o.authorizationConfig, "authorization-config", "", "`FILE` with the AuthorizationConfiguration of fieldperm-webhook, whose webhooks that return conditions are asked")
-	flags.StringVarP(&o.output, "output", "o", outputTable, `format of the list: table, json, yaml or html`)
+	flags.StringSliceVar(&o.policyFiles, "policies", nil, `files or directories with ConditionalPolicies, in place of those of the same name`)
+	flags.StringVar(&o.authorizationConfig, "authorization-config", "", "`FILE` with the AuthorizationConfiguration of fieldperm-webhook, whose webhooks are asked")
+	flags.StringVarP(&o.output, "output", "o", outputTable, `table, json, yaml or html`)
 	o.cluster.AddFlags(flags)
 	completes(cmd, &o.options, "table json yaml html", verbsOfWrites, kinds)
 	return cmd

@@ -19,29 +19,17 @@ func NewDiffCommand(streams genericiooptions.IOStreams) *cobra.Command {
 	o.cluster.Impersonate, o.cluster.ImpersonateGroup, o.cluster.ImpersonateUID, o.cluster.ImpersonateUserExtra = nil, nil, nil, nil
 	cmd := &cobra.Command{
 		Use:   "diff (-f FILE | -k DIRECTORY) [--server-side] [--as USER]",
-		Short: "Show which verbs an apply of manifests needs, and which the user holds",
-		Long: `Show what kubectl apply would change, which verbs each change needs, whether the user
-holds them, and the whole role to ask an administrator for, so that one round is enough.
+		Short: "Show which verbs an apply needs, and which the user holds",
+		Long: `Show what kubectl apply would change, which verbs each change needs, whether the user holds them, and the role to
+ask an administrator for. -o role writes the role and its binding alone.
 
-The objects that would be stored are the results of dry runs, which are sent as the user of the kubeconfig
-and change nothing. If the API server refuses a dry run, the result is computed without it: defaults and
-mutating webhooks of the API server are then not in it. Changes that fieldperm-webhook names in its refusal
-are added, with "by API server" as their change.
+The changes are those of dry runs in your name. If one is refused, they are computed without defaults and mutating
+webhooks.
 
-The annotation of client-side apply is a change, because kubectl apply writes it. Each object has rows for
-the request as well: the API server lets a request in by the marker granular or by a generic verb.
+Needs get on the objects, and with --as create on subjectaccessreviews.
 
-The role has the most specific verbs that are enough, on the objects of the manifests only. For an object
-that does not exist yet, the marker is on all names, because a request to create has none. -o role writes the
-role and its binding alone, for kubectl apply -f - of the administrator.
-
-Without --as the answer is about the user of the kubeconfig, and takes only its own permissions. It takes
-permission to get the objects. With --as it takes permission to create subjectaccessreviews as well. If
-permission schemas, policies or objects cannot be read, the command warns of what the answer lacks.
-
-Ends with 0 if an apply changes nothing, 1 if it changes objects, whether the user holds the verbs or not,
-2 if the answer lacks something or an object cannot be compared. With --check it ends with 0 if the
-user holds all verbs, and with 1 if not.`,
+Ends with 0 if an apply changes nothing, 1 if it changes objects, 2 if the answer lacks something or an object
+cannot be compared. With --check: 0 if the user holds all verbs, 1 if not.`,
 		Example: `  # May I apply this? Which verbs are missing?
   kubectl fieldperm diff -f deployment.yaml
 
@@ -60,12 +48,12 @@ user holds all verbs, and with 1 if not.`,
 	}
 	flags := cmd.Flags()
 	o.manifests.AddFlags(flags)
-	flags.StringVarP(&o.selector, "selector", "l", "", `labels of the objects to compare, as in kubectl`)
+	flags.StringVarP(&o.selector, "selector", "l", "", `labels of the objects to compare`)
 	flags.BoolVar(&o.serverSide, "server-side", false, `compare with kubectl apply --server-side`)
 	flags.StringVar(&o.manager, "field-manager", "", `field manager of the apply; kubectl's own if not given`)
-	flags.BoolVar(&o.forceConflicts, "force-conflicts", false, `with --server-side: take fields over from other field managers`)
-	flags.StringVar(&o.as, "as", "", `user that the answer is about: a name, or system:serviceaccount:NAMESPACE:NAME`)
-	flags.StringArrayVar(&o.asGroups, "as-group", nil, `group of that user; may be given several times. system:authenticated is added`)
+	flags.BoolVar(&o.forceConflicts, "force-conflicts", false, `take fields over from other field managers, with --server-side`)
+	flags.StringVar(&o.as, "as", "", `user to answer about, such as system:serviceaccount:NAMESPACE:NAME`)
+	flags.StringArrayVar(&o.asGroups, "as-group", nil, `group of the user, besides system:authenticated; repeatable`)
 	flags.BoolVar(&o.check, "check", false, `end with 1 only if the user lacks a verb`)
 	flags.StringVar(&o.authorizationConfig, "authorization-config", "", "`FILE` with the AuthorizationConfiguration of fieldperm-webhook, whose authorizers decide")
 	flags.IntVar(&o.maxChecks, "max-checks", fieldperm.DefaultMaxChecks, `how many permission checks fieldperm-webhook makes for one request`)

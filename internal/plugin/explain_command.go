@@ -15,24 +15,17 @@ func NewExplainCommand(streams genericiooptions.IOStreams) *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "explain (KIND[/SUBRESOURCE][.PATH] | --all)",
 		Short: "Show the verbs of a kind and of its fields",
-		Long: `Show which verbs cover a field: the chain from general to specific with what each verb covers, the
-barriers and the powers, and which source says so. Then come the fields below it, with their types
-and verbs: one level, or all with --recursive.
+		Long: `Show which verbs cover a field: the chain from general to specific, what each verb covers and its source, the
+barriers and the powers. Then come the fields below it.
 
-KIND is what kubectl takes: deployments, deploy, deployment.v1.apps. A subresource stands behind a
-slash: deployments/scale. PATH may be as in kubectl explain (spec.containers.image), as in a
-PermissionSchema (.spec.containers[*].image, .metadata.labels["example.com/x"]), or as in the message
-of a denial (.spec.containers[name="web"].image).
+KIND is as in kubectl: deployments, deploy, deployment.v1.apps, deployments/scale. PATH is as in kubectl explain
+(spec.containers.image), in a PermissionSchema (.metadata.labels["example.com/x"]) or in a denial
+(.spec.containers[name="web"].image).
 
-The cluster of the kubeconfig is read as the webhook reads it, which takes permission to list
-customresourcedefinitions, apiservices, permissionschemas and uncoveredpermissionsets. What may not be
-read is named, and the rest is shown. With --offline, --crd or --permissions no cluster is asked: the
-kinds are those of Kubernetes 1.37 and of the files.
+Needs list on customresourcedefinitions, apiservices, permissionschemas and uncoveredpermissionsets. With
+--offline, --crd or --permissions no cluster is asked: the kinds are those of Kubernetes 1.37 and of the files.
 
--o html writes one page that can be opened without a network and passed on: of KIND, or with --all of
-every kind that is known.
-
-Ends with 0 if the answer is complete, 2 if it lacks what could not be read or if nothing can be said.`,
+Ends with 0 if the answer is complete, 2 if it lacks something.`,
 		Example: `  # Which verbs cover the image of a container?
   kubectl fieldperm explain deployments.spec.template.spec.containers.image
 
@@ -47,12 +40,12 @@ Ends with 0 if the answer is complete, 2 if it lacks what could not be read or i
 		RunE:          func(cmd *cobra.Command, args []string) error { return o.run(cmd.Context(), args) },
 	}
 	flags := cmd.Flags()
-	flags.StringVar(&o.apiVersion, "api-version", "", `group and version of the kind, such as apps/v1; the preferred one if not given`)
+	flags.StringVar(&o.apiVersion, "api-version", "", `group and version of the kind, such as apps/v1`)
 	flags.BoolVar(&o.recursive, "recursive", false, `show the fields of all levels`)
-	flags.BoolVar(&o.all, "all", false, `every kind that is known, in a page: only with -o html`)
-	flags.BoolVar(&o.fromFiles, "offline", false, `ask no cluster: only built-in kinds, and those of --crd and --permissions`)
-	flags.StringSliceVar(&o.permissions, "permissions", nil, `files or directories with PermissionSchemas and UncoveredPermissionSets; no cluster is asked`)
-	flags.StringSliceVar(&o.crds, "crd", nil, `files or directories with CustomResourceDefinitions; no cluster is asked`)
+	flags.BoolVar(&o.all, "all", false, `every known kind, only with -o html`)
+	flags.BoolVar(&o.fromFiles, "offline", false, `ask no cluster, use built-in kinds`)
+	flags.StringSliceVar(&o.permissions, "permissions", nil, `files or directories with PermissionSchemas and UncoveredPermissionSets`)
+	flags.StringSliceVar(&o.crds, "crd", nil, `files or directories with CustomResourceDefinitions`)
 	flags.StringVarP(&o.output, "output", "o", outputText, `text, json, yaml or html`)
 	o.cluster.AddFlags(flags)
 	completes(cmd, &o.options, "text json yaml html", kindsAndPaths)

@@ -30,24 +30,16 @@ func NewStatusCommand(streams genericiooptions.IOStreams) *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "status",
 		Short: "Show whether enforcement is proven, where, and why not",
-		Long: `Show whether fieldperm has proven that every kube-apiserver enforces it, since when and for which
-resources; the state of each PermissionSchema, UncoveredPermissionSet, ConditionalPolicy and annotated
-CustomResourceDefinition; the webhook configurations; the replicas; and the versions. If enforcement is
-not proven, the three most likely causes are shown, each with a command to run.
+		Long: `Show whether every kube-apiserver is proven to enforce fieldperm, since when and for which resources; the documents
+that are in force; the webhook configurations, the replicas and the versions. If enforcement is not proven, it shows
+the most likely causes, each with a command to run.
 
-The proof is in the memory of fieldperm-webhook. The command asks for it in two ways: /readyz/interlock of
-each replica through the Pod proxy of kube-apiserver, and SubjectAccessReviews in the name of users that hold
-the marker by RBAC. fieldperm lets these through only with a proof, and one kube-apiserver answers them. Events
-of the last hour say since when. They are never taken for a proof. If the two ways say nothing, the state is
-"unknown".
+Needs list on validatingwebhookconfigurations, customresourcedefinitions, permissionschemas,
+uncoveredpermissionsets, conditionalpolicies, pods, roles, clusterroles and their bindings, and, in the namespace
+default, events of events.k8s.io and endpointslices; get on pods/proxy; and create on subjectaccessreviews.
 
-It takes permission to list validatingwebhookconfigurations, customresourcedefinitions, permissionschemas,
-uncoveredpermissionsets, conditionalpolicies, pods, events of events.k8s.io and endpointslices in the namespace
-default, roles, clusterroles and their bindings; to get pods/proxy; and to create subjectaccessreviews. What
-may not be read is named, and the rest is shown.
-
-Ends with 0 if everything is proven and in force, 1 if enforcement is not proven somewhere, a document is not in
-force or fieldperm is not installed, 2 if it is not known or if something could not be read.`,
+Ends with 0 if everything is proven and in force, 1 if something is not or fieldperm is not installed, 2 if that is
+not known or something could not be read.`,
 		Example: `  # Is enforcement proven, and if not, why?
   kubectl fieldperm status
 

@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"net/http"
 	"runtime"
+	"slices"
 	"strconv"
 	"testing"
 
@@ -23,11 +24,12 @@ func TestTighten_ReadsManagedFieldsInConstantMemory(t *testing.T) {
 	compiled := schematest.Schema(t)
 	heap := map[int]uint64{}
 	for _, total := range []int{5000, 20_000} {
+		var at []uint64
 		server := fakeapi.Plain(t, metadataPages(total, func() {
 			runtime.GC()
 			var m runtime.MemStats
 			runtime.ReadMemStats(&m)
-			heap[total] = max(heap[total], m.HeapAlloc)
+			at = append(at, m.HeapAlloc)
 		}))
 		client, err := metadata.NewForConfig(&rest.Config{Host: server.URL, QPS: -1})
 		if err != nil {
@@ -41,6 +43,8 @@ func TestTighten_ReadsManagedFieldsInConstantMemory(t *testing.T) {
 			t.Fatal(err)
 		}
 		server.Close()
+		// What else the process does adds to a reading. What is kept of the objects is in all readings of the second half.
+		heap[total] = slices.Min(at[len(at)/2:])
 		found := h.Found.Resources[resource].Verbs["granular:scale"]
 		if h.Objects != int64(total) || h.Faults > 0 || found == nil || found.Count != int64(total) {
 			t.Errorf("%d objects, %d faults, %+v", h.Objects, h.Faults, found)

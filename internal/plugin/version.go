@@ -30,11 +30,10 @@ func NewVersionCommand(streams genericiooptions.IOStreams) *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "version [--client]",
 		Short: "Print the versions of this command and of the cluster",
-		Long: `Print the version of this command, that of the fieldperm-webhook of the cluster, and that of
-kube-apiserver.
+		Long: `Print the versions of this command, of the fieldperm-webhook of the cluster, and of kube-apiserver.
 
-The version of fieldperm-webhook is the one that wrote the webhook configuration ` + webhooks.UncoveredName + ` last. It
-takes permission to get that configuration. Of several replicas during an upgrade it is the newest.
+That of fieldperm-webhook is the one that last wrote the webhook configuration ` + webhooks.UncoveredName + `, which
+needs get on it.
 
 Ends with 0 if all versions were found, 2 if one was not.`,
 		Args:          cobra.NoArgs,

@@ -13,32 +13,23 @@ func NewWhoCanCommand(streams genericiooptions.IOStreams) *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "who-can VERB KIND[/NAME] [--field PATH] [-n NAMESPACE | -A]",
 		Short: "List the subjects that may change a field",
-		Long: `List the users, groups and ServiceAccounts that may change a field, by which verbs, and which bindings
-give them. The verbs may come by different bindings, and by groups that every such user is in.
+		Long: `List the users, groups and ServiceAccounts that may change a field, by which verbs and which bindings.
 
-VERB is create, update or patch. KIND is what kubectl takes: deployments, deploy, deployment.v1.apps. Without
-NAME the answer is about all objects of the namespace, with -A about those of all namespaces. PATH is as for
-explain. Without --field the answer lists which subjects hold which verb of the kind, and which fields each
-may change. With -o html that is a page: the tree of the kind, with a filter by subject.
+VERB is create, update or patch. KIND is as in kubectl. PATH is as for explain. Without NAME the answer is about
+all objects of the namespace.
 
 HOW is one of:
-  generic      the verb of the request. At a barrier it takes the verb of the barrier as well
+  generic      the verb of the request, at a barrier together with the verb of the barrier
   granular     the marker with a verb of the field
   wildcard     a rule with the verb "*", which passes every barrier
-  conditional  one of these, under the condition of the last column: a barrier that holds under a condition,
-               a verb for one value of its parameter, a ConditionalPolicy, or a rule for some objects only
-A subject has a row for each way, first those without a condition, and of these the strongest.
+  conditional  one of these, under the condition of the last column
 
-A row is about a user who is only this subject. The command does not know who is in a group. Other authorizers
-of kube-apiserver are not read.
+A row is about a user who is only this subject. Other authorizers of kube-apiserver are not read.
 
-The command takes permission to list clusterroles, clusterrolebindings, roles and rolebindings (the last two
-in the namespace, or with -A in all), customresourcedefinitions, apiservices, permissionschemas,
-uncoveredpermissionsets and conditionalpolicies. A warning names what may not be read. With --grants the
-objects of these files decide, and no cluster is asked: the kinds are those of Kubernetes 1.37 and of --crd.
+Needs list on clusterroles, clusterrolebindings, roles, rolebindings, customresourcedefinitions, apiservices,
+permissionschemas, uncoveredpermissionsets and conditionalpolicies. With --grants no cluster is asked.
 
-Ends with 0 if the answer is complete, also if no subject may, with 2 if it lacks what could not be read or if
-nothing can be said.`,
+Ends with 0 if the answer is complete, also if no subject may, 2 if it lacks something.`,
 		Example: `  # Which subjects may change the image of the containers of this Deployment?
   kubectl fieldperm who-can update deployments/web --field spec.template.spec.containers.image -n shop
 
@@ -53,14 +44,14 @@ nothing can be said.`,
 		RunE:          func(cmd *cobra.Command, args []string) error { return o.run(cmd.Context(), args[0], args[1]) },
 	}
 	flags := cmd.Flags()
-	flags.StringVar(&o.field, "field", "", `path of the field; without it the answer is about all fields`)
+	flags.StringVar(&o.field, "field", "", `path of the field; all fields if not given`)
 	flags.StringVar(&o.subresource, "subresource", "", `subresource that is written, such as scale or status`)
 	flags.BoolVarP(&o.allNamespaces, "all-namespaces", "A", false, `about the objects of all namespaces`)
-	flags.StringVar(&o.apiVersion, "api-version", "", `group and version of the kind, such as apps/v1; the preferred one if not given`)
-	flags.StringSliceVar(&o.grants, "grants", nil, `files or directories with Roles, ClusterRoles and bindings; they decide instead of a cluster`)
-	flags.StringSliceVar(&o.permissions, "permissions", nil, `files or directories with PermissionSchemas and UncoveredPermissionSets; only with --grants`)
-	flags.StringSliceVar(&o.crds, "crd", nil, `files or directories with CustomResourceDefinitions; only with --grants`)
-	flags.StringSliceVar(&o.policyFiles, "policies", nil, `files or directories with ConditionalPolicies, which stand in for those of the same name`)
+	flags.StringVar(&o.apiVersion, "api-version", "", `group and version of the kind, such as apps/v1`)
+	flags.StringSliceVar(&o.grants, "grants", nil, `files or directories with Roles, ClusterRoles and bindings, in place of a cluster`)
+	flags.StringSliceVar(&o.permissions, "permissions", nil, `files or directories with PermissionSchemas and UncoveredPermissionSets, with --grants`)
+	flags.StringSliceVar(&o.crds, "crd", nil, `files or directories with CustomResourceDefinitions, with --grants`)
+	flags.StringSliceVar(&o.policyFiles, "policies", nil, `files or directories with ConditionalPolicies, in place of those of the same name`)
 	flags.StringVarP(&o.output, "output", "o", outputTable, `table, json, yaml or html`)
 	o.cluster.AddFlags(flags)
 	completes(cmd, &o.options, "table json yaml html", oneOf("create", "update", "patch"), kinds)

@@ -33,22 +33,18 @@ func NewWhyCommand(streams genericiooptions.IOStreams) *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "why [-f FILE]",
 		Short: "Explain why a write was refused, and what would lift it",
-		Long: `Read the message of a refused write, and show which check failed, by which rule, and the least Role and
-RoleBinding that would lift it. The input is one of these:
+		Long: `Read the message of a refused write, and show which check failed, by which rule, and the least Role and RoleBinding
+that would lift it. The input is one of:
 
-  - the error of kubectl or of another client, with other lines or in a log;
-  - an event of an audit log (audit.k8s.io/v1), or a log of JSON lines: the last refused one, or all with --all;
-  - an AdmissionReview with a response; or without, which is decided as kubectl fieldperm review decides it.
+  - the error of kubectl or of another client
+  - an event or a log of audit.k8s.io/v1
+  - an AdmissionReview, which without a response is decided as by kubectl fieldperm review
 
-The command reads standard input, or FILE. It claims nothing that the text does not say: a message that is cut
-is named as such, and no grant is shown for it. The message of fieldperm does not name the namespace: give it
-with -n. One Role may not be enough, because a refusal names the first change only.
+A refusal names the first change only, and no namespace: give -n. A message that is cut gets no grant.
 
-No cluster is asked, except for an AdmissionReview without a response, and with --who: then the users and
-groups that could make the grant are listed, which takes permission to list roles, clusterroles,
-rolebindings and clusterrolebindings.
+--who needs list on roles, clusterroles, rolebindings and clusterrolebindings.
 
-Ends with 0 if a refusal was found, 1 if there is none, 2 for an error or if something could not be read.`,
+Ends with 0 if a refusal was found, 1 if there is none, 2 for an error.`,
 		Example: `  # Why was this refused?
   kubectl scale deployment web --replicas=5 2>&1 | kubectl fieldperm why -n shop
 
@@ -65,7 +61,7 @@ Ends with 0 if a refusal was found, 1 if there is none, 2 for an error or if som
 	flags := cmd.Flags()
 	flags.StringVarP(&o.file, "filename", "f", "-", `file with the message, the event or the review; - is standard input`)
 	flags.BoolVar(&o.all, "all", false, `show every refusal of the input, not only the last`)
-	flags.BoolVar(&o.who, "who", false, `ask the cluster which users and groups could make the grant`)
+	flags.BoolVar(&o.who, "who", false, `list the users and groups that could make the grant`)
 	flags.StringVarP(&o.output, "output", "o", outputText, `text, json, yaml or html`)
 	o.cluster.AddFlags(flags)
 	completes(cmd, &o.options, "text json yaml html")

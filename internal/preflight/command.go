@@ -61,14 +61,13 @@ func NewCommand(probes Probes) *cobra.Command {
 	command := &cobra.Command{
 		Use:   "check-config [--authorization-config FILE] [--authentication-config FILE] [--permission-schemas FILES]",
 		Short: "Validate configuration and permission schemas without serving",
-		Long: `check-config reads files as serve does, and serves nothing. If they are valid, it prints a summary:
-the chain of authorizers in order, the issuers with the mapping of their claims, the kinds of the schemas
-with their verbs and barriers, and warnings about settings that are valid and probably a mistake. Otherwise it
-prints the faults with file, line and cure, and exits with 1. A fault of YAML hides those behind it.
+		Long: `check-config reads files as serve does, and serves nothing. Of valid files it prints a summary and warnings about
+probable mistakes, otherwise the faults with file, line and cure.
 
-It sends requests only with --probe: then every webhook must answer a review, the endpoint of a webhook that
-returns conditions must evaluate or refuse one in the dialect of the file, and every issuer must return its discovery
-document and its keys.`,
+With --probe it also sends requests: each webhook must answer a review, and evaluate or refuse a condition if it
+returns conditions; each issuer must return its discovery document and its keys.
+
+Ends with 0 if the files are valid, 1 if not.`,
 		Example: `  # In the CI of the repository that has the files.
   fieldperm-webhook check-config --authorization-config authorization.yaml \
     --authentication-config authentication.yaml --permission-schemas schemas/
@@ -89,11 +88,11 @@ document and its keys.`,
 		SilenceUsage: true,
 	}
 	fs := command.Flags()
-	fs.StringVar(&f.authorization, "authorization-config", "", "`FILE` with an AuthorizationConfiguration of apiserver.config.k8s.io, v1 or v1beta1: fieldperm's own chain.")
-	fs.StringVar(&f.authentication, "authentication-config", "", "`FILE` with an AuthenticationConfiguration of apiserver.config.k8s.io, v1, v1beta1 or v1alpha1: the callers of the review API.")
+	fs.StringVar(&f.authorization, "authorization-config", "", "`FILE` with fieldperm's AuthorizationConfiguration, v1 or v1beta1.")
+	fs.StringVar(&f.authentication, "authentication-config", "", "`FILE` with the AuthenticationConfiguration of the review API, v1, v1beta1 or v1alpha1.")
 	fs.StringSliceVar(&f.schemas, "permission-schemas", nil, "`FILES` or directories with CustomResourceDefinitions, PermissionSchemas and UncoveredPermissionSets.")
-	fs.BoolVar(&f.probe, "probe", false, "Also ask the webhooks and the issuers that the files name.")
-	fs.StringVar(&f.kubeconfig, "kubeconfig", "", "Kubeconfig by which --probe asks the kube-apiserver of a webhook with InClusterConfig; in-cluster configuration if empty.")
+	fs.BoolVar(&f.probe, "probe", false, "Also ask the webhooks and the issuers of the files.")
+	fs.StringVar(&f.kubeconfig, "kubeconfig", "", "Kubeconfig with which --probe asks a webhook with InClusterConfig; in-cluster configuration if empty.")
 	return command
 }
 

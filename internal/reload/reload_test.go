@@ -3,6 +3,7 @@ package reload
 import (
 	"context"
 	"errors"
+	"fmt"
 	"io/fs"
 	"os"
 	"path/filepath"
@@ -177,22 +178,27 @@ func TestKEP3221_ConfigMapThatKubeletUpdatesIsNoticed(t *testing.T) {
 
 func TestKEP3221_FilesThatAreNamedCount(t *testing.T) {
 	s := watch(t, never, "data", []string{"kubeconfig", "ca"}, nil)
-	for _, name := range []string{"kubeconfig", "ca", "kubeconfig"} {
-		s.write(name, name+" anew")
-		if name == "ca" {
-			s.write(name, "another")
-		}
-		if err := s.expect("data"); err != nil {
-			t.Error(err)
-		}
-		s.write(name, "first")
-		if err := s.expect("data"); err != nil {
-			t.Error(err)
-		}
-		for len(s.attempts) > 0 {
-			<-s.attempts
+	for i, name := range []string{"kubeconfig", "ca", "kubeconfig"} {
+		for _, version := range []string{"anew", "at last"} {
+			// No content comes twice: what is in force then shows that the last write was noticed.
+			if name == "ca" {
+				s.write(name, fmt.Sprint(i, version, " and another"))
+			}
+			s.write(name, fmt.Sprint(i, version))
+			until(t, s.holds)
 		}
 	}
+	if err := s.expect("data"); err != nil {
+		t.Error(err)
+	}
+}
+
+// holds reports whether what is in force is what the files hold now.
+func (s subject) holds() bool {
+	data, err := read(s.config.File)
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return err == nil && s.inForce == digest(data, s.files, contents(s.files))
 }
 
 func TestKEP3221_FilesThatANewFileNamesCount(t *testing.T) {

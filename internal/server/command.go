@@ -34,31 +34,23 @@ func newServeCommand() *cobra.Command {
 	serve := &cobra.Command{
 		Use:   "serve",
 		Short: "Serve the admission and authorization webhooks",
-		Long: `Serves, by HTTPS:
+		Long: `serve answers by HTTPS:
 
-  /admit/granular    ValidatingAdmissionWebhook for users without the generic verb
-  /admit/uncovered   ValidatingAdmissionWebhook for all users, on resources with barriers
-  /admit/schemas     ValidatingAdmissionWebhook that refuses permission schemas which do not compile
-  /authorize         authorization webhook (SubjectAccessReview): lets holders of "granular" in
-  /authorize/DIALECT the same for callers that handle conditions (KEP-5681): returns conditions instead
-  /conditions/DIALECT evaluates these conditions (AuthorizationConditionsReview). DIALECT is conditionsChain,
-                     conditionSetChain or conditionalDecision
-  /review            the verbs that a write needs, for the caller or for another user
-  /permissions       the verbs of every kind
-  /ui                the same as a page for a browser
-  /livez /healthz    the process is alive
-  /readyz            it is ready: the checks schemas, discovery, certificate, authorization, interlock, shutdown
-  /metrics           Prometheus metrics
+  /admit/granular      admission webhook for users without the generic permission
+  /admit/uncovered     admission webhook for all users, on resources with barriers
+  /admit/schemas       admission webhook that refuses permission schemas which do not compile
+  /authorize           authorization webhook: lets holders of "granular" in
+  /authorize/DIALECT   the same with conditions (KEP-5681), which /conditions/DIALECT evaluates. DIALECT is
+                       conditionsChain, conditionSetChain or conditionalDecision
+  /review              the verbs that a write needs
+  /permissions, /ui    the verbs of every kind
+  /livez, /healthz, /readyz, /metrics
 
-Proof of enforcement: /authorize lets no user in before probes have proven, on every kube-apiserver of
---api-servers, that admission refuses what fieldperm refuses. The probes are repeated every --interlock-interval.
-While enforcement is not proven, holders of "granular" get a 403, and /readyz/interlock gives the reason and the
-cure. In a Pod, use /readyz?exclude=interlock: without an endpoint no probe comes back.
+/authorize lets no user in while it is not proven, on each kube-apiserver of --api-servers, that admission is
+enforced: /readyz/interlock gives the reason. In a Pod use /readyz?exclude=interlock.
 
-All endpoints but the health checks need a client certificate of a CA in --client-ca-file. With
---admission-callers any, /admit needs none. With --authentication-config, /review, /permissions and /ui also
-accept a bearer token. /admit, /authorize and /conditions accept those of --webhook-token-users. fieldperm-gen manifests writes the
-configuration of the kube-apiserver.`,
+All but the health checks need a client certificate of --client-ca-file, or what --admission-callers,
+--authentication-config and --webhook-token-users accept in its place.`,
 		Example: `  # Beside a kube-apiserver that has the webhook granular as a static manifest.
   fieldperm-webhook serve --kubeconfig fieldperm.kubeconfig --api-servers own --bind-address 127.0.0.1 \
     --tls-cert-file serving.crt --tls-private-key-file serving.key --client-ca-file ca.crt \

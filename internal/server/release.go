@@ -31,10 +31,11 @@ func newReleaseCommand() *cobra.Command {
 	command := &cobra.Command{
 		Use:   "release",
 		Short: "Delete the webhook configuration and wait until it is gone",
-		Long: `release deletes the ValidatingWebhookConfiguration that makes kube-apiservers ask fieldperm, and waits
-until fieldperm, which has to run meanwhile, has let go of it: nothing is let through by "granular" from
-then on, and nothing that was is still under way. What is left of the installation can be deleted in any
-order afterwards. It is what a chart does before it is uninstalled; kubectl delete does the same.`,
+		Long: `release deletes the ValidatingWebhookConfiguration that makes kube-apiservers ask fieldperm, and waits until
+fieldperm, which must run, lets go of it. From then on "granular" lets no request in, and none that it let in is
+under way: the rest of the installation can be deleted in any order.
+
+Ends with 1 for an error.`,
 		Example: `  fieldperm-webhook release --kubeconfig admin.kubeconfig`,
 		Args:    cobra.NoArgs,
 		RunE: func(*cobra.Command, []string) error {
@@ -51,7 +52,7 @@ order afterwards. It is what a chart does before it is uninstalled; kubectl dele
 			return release(ctx, clients.AdmissionregistrationV1().ValidatingWebhookConfigurations(), name)
 		},
 	}
-	command.Flags().StringVar(&kubeconfig, "kubeconfig", "", "Kubeconfig of a user who may get and delete the configuration; in-cluster configuration if empty.")
+	command.Flags().StringVar(&kubeconfig, "kubeconfig", "", "Kubeconfig of a user with get and delete on the configuration; in-cluster configuration if empty.")
 	command.Flags().StringVar(&name, "webhook-configuration", webhooks.RESTName, "Name of the ValidatingWebhookConfiguration.")
 	command.Flags().DurationVar(&timeout, "timeout", releaseTimeout, "How long to wait: more than --release-delay of serve.")
 	return command
