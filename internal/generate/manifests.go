@@ -36,7 +36,7 @@ func newManifests() *cobra.Command {
 
 and for the cluster:
 
-  webhooks.yaml                     with --rest: the webhook "granular". Apply it before guard.yaml
+  webhooks.yaml                     with --rest: the webhook "granular". Apply it first
   guard.yaml                        the policy that protects fieldperm's webhook configurations
   rbac.yaml                         for fieldperm's own user and the storage version migrator
   flowschema.yaml                   so that fieldperm's requests never queue
