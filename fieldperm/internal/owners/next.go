@@ -77,12 +77,12 @@ func (o *owners) here(e *managedEntry) *smdpath.Set {
 	return o.d.Kind.Alike(e.wroteIn, e.set())
 }
 
-// owned returns the paths that some managers of a list own, in the names of the object's version.
-func (o *owners) owned(in *managedFields, of func(manager) bool) *smdpath.Set {
+// owned returns the paths that some managers of the new object own, in the names of its version.
+func (o *owners) owned(of func(manager) bool) *smdpath.Set {
 	var sets []*smdpath.Set
-	for _, who := range in.order {
+	for _, who := range o.is.order {
 		if of(who) {
-			sets = append(sets, o.here(in.entry(who)))
+			sets = append(sets, o.here(o.is.entry(who)))
 		}
 	}
 	return union(sets)
@@ -274,7 +274,7 @@ func (o *owners) simulate() *simulation {
 			return sim
 		}
 	}
-	sim.updated, sim.owned = o.owned(o.is, func(who manager) bool { return !o.is.applies(who) }), o.owned(o.is, everyone)
+	sim.updated, sim.owned = o.owned(func(who manager) bool { return !o.is.applies(who) }), o.owned(everyone)
 	if sim.old, sim.err = o.typed(o.d.Old); sim.err != nil {
 		return sim
 	}
