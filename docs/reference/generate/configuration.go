@@ -3,8 +3,6 @@ package main
 import (
 	"fmt"
 	"strings"
-
-	"github.com/fieldperm/fieldperm/api/v1alpha1"
 )
 
 const configurationIntroduction = `The fields of every file that configures fieldperm. Flags are in [flags.md](flags.md).
@@ -33,9 +31,9 @@ func configurationPage(root string) ([]byte, error) {
 		index = append(index, []string{link(f.kind), "the file of " + code(f.flag)})
 	}
 	for _, o := range objects {
-		where := "an object in the cluster, or in a file of " + code("--permission-schemas")
-		if o.kind == v1alpha1.PermissionObservationKind {
-			where = "an object in the cluster"
+		where := "an object in the cluster"
+		if o.inFiles {
+			where += ", or in a file of " + code("--permission-schemas")
 		}
 		index = append(index, []string{link(o.kind), where})
 	}

@@ -130,7 +130,7 @@ func (m *markdown) command(command *cobra.Command, p program, shared map[string]
 			lacks += ", without " + code("--"+flag.Name)
 		}
 	})
-	m.paragraph(fmt.Sprintf("And the flags of [%s](#%s)%s.", strings.ToLower(p.libraryTitle[:1])+p.libraryTitle[1:], strings.ToLower(strings.ReplaceAll(p.libraryTitle, " ", "-")), lacks))
+	m.paragraph("And the flags of " + link(p.libraryTitle) + lacks + ".")
 	return err
 }
 

@@ -19,20 +19,23 @@ import (
 // said of them.
 type kind struct {
 	kind, version, about string
-	rows                 [][]string
+	// inFiles: fieldperm-webhook reads it from files too.
+	inFiles bool
+	rows    [][]string
 }
 
 // kinds returns those of config/crd.
 func kinds(root string) ([]kind, error) {
 	var out []kind
 	for _, own := range []struct {
-		file string
-		t    reflect.Type
+		file    string
+		t       reflect.Type
+		inFiles bool
 	}{
-		{"fieldperm.dev_permissionschemas.yaml", reflect.TypeFor[v1alpha1.PermissionSchema]()},
-		{"fieldperm.dev_conditionalpolicies.yaml", reflect.TypeFor[v1alpha1.ConditionalPolicy]()},
-		{"fieldperm.dev_uncoveredpermissionsets.yaml", reflect.TypeFor[v1alpha1.UncoveredPermissionSet]()},
-		{"fieldperm.dev_permissionobservations.yaml", reflect.TypeFor[v1alpha1.PermissionObservation]()},
+		{"fieldperm.dev_permissionschemas.yaml", reflect.TypeFor[v1alpha1.PermissionSchema](), true},
+		{"fieldperm.dev_conditionalpolicies.yaml", reflect.TypeFor[v1alpha1.ConditionalPolicy](), false},
+		{"fieldperm.dev_uncoveredpermissionsets.yaml", reflect.TypeFor[v1alpha1.UncoveredPermissionSet](), true},
+		{"fieldperm.dev_permissionobservations.yaml", reflect.TypeFor[v1alpha1.PermissionObservation](), false},
 	} {
 		raw, err := os.ReadFile(filepath.Join(root, "config", "crd", own.file))
 		if err != nil {
@@ -47,7 +50,7 @@ func kinds(root string) ([]kind, error) {
 		}
 		version := definition.Spec.Versions[0]
 		schema := version.Schema.OpenAPIV3Schema
-		one := kind{kind: own.t.Name(), version: definition.Spec.Group + "/" + version.Name, about: sentence(plain(schema.Description))}
+		one := kind{kind: own.t.Name(), version: definition.Spec.Group + "/" + version.Name, about: sentence(plain(schema.Description)), inFiles: own.inFiles}
 		if err := one.fields(own.t, schema, ""); err != nil {
 			return nil, fmt.Errorf("%s: %w", own.file, err)
 		}
