@@ -139,19 +139,24 @@ func sameDefaults(a, b *structuralschema.Structural) bool {
 var anything = &structuralschema.Structural{Extensions: structuralschema.Extensions{XPreserveUnknownFields: true}}
 
 // itemsOf, valuesOf and propertyOf return the schema of the items of a list, the undeclared fields of an object, and one field. It is nil for what the
-// version prunes.
+// version surely prunes. A list that keeps unknown fields keeps those of its items.
 func itemsOf(s *structuralschema.Structural) *structuralschema.Structural {
-	if s.Items == nil && s.XPreserveUnknownFields {
+	switch {
+	case !s.XPreserveUnknownFields:
+		return s.Items
+	case s.Items == nil:
 		return anything
 	}
-	return s.Items
+	open := *s.Items
+	open.XPreserveUnknownFields = true
+	return &open
 }
 
 func valuesOf(s *structuralschema.Structural) *structuralschema.Structural {
 	switch {
 	case s.AdditionalProperties != nil && s.AdditionalProperties.Structural != nil:
 		return s.AdditionalProperties.Structural
-	case s.XPreserveUnknownFields:
+	case s.AdditionalProperties != nil, s.XPreserveUnknownFields, s.XEmbeddedResource:
 		return anything
 	}
 	return nil

@@ -10,7 +10,6 @@ import (
 	"github.com/fieldperm/fieldperm/fieldperm/change"
 	"github.com/fieldperm/fieldperm/fieldperm/internal/charge"
 	"github.com/fieldperm/fieldperm/fieldperm/internal/diff"
-	"github.com/fieldperm/fieldperm/schema"
 )
 
 // Charge charges changed owners, after all values, so that a denial names a changed value first.
@@ -223,17 +222,21 @@ func isItem(p smdpath.Path) bool { return len(p) > 0 && p[len(p)-1].Key != nil }
 // chargeCreator charges what the creator of an object owns and the object lacks. An API server gives a creator what the object has. A creator that
 // applies some of it may own fields with zeros as well, which the object does not show.
 func (o *owners) chargeCreator(e *managedEntry) {
-	applies := e.operation == operationApply && o.ownsValue(e)
+	applies := e.operation == operationApply && o.ownsCharged(e)
 	isNoField := func(at diff.Waypoint) bool { return at.New.IsAbsent() && !at.Field }
 	o.each(e.set(), func(p smdpath.Path) bool {
 		return !o.d.Resolve(p).Missing || applies && !slices.ContainsFunc(o.d.Points(), isNoField)
 	})
 }
 
-// ownsValue reports whether an entry owns a new value that needs a verb.
-func (o *owners) ownsValue(e *managedEntry) bool {
+// ownsCharged reports whether an entry owns a new value that was charged.
+func (o *owners) ownsCharged(e *managedEntry) bool {
+	charged := map[string]bool{}
+	for i := range o.d.Out {
+		charged[string(o.digests.Append(nil, o.d.Out[i].Path))] = true
+	}
 	for p := range paths(e.set()) {
-		if r := o.d.Resolve(p); r.Changed && r.Place.Node.Role() == schema.RoleNone && !diff.HasOwnedParts(r.Place.Node) {
+		if charged[string(o.digests.Append(nil, o.d.Resolve(p).Place.Path))] {
 			return true
 		}
 	}
