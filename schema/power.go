@@ -27,17 +27,17 @@ func AllPowers() []Power {
 func (p Power) Sentence() string {
 	switch p {
 	case RunsCode:
-		return "The holder has code of his choice run, in a container, on a node or by a component of the cluster."
+		return "The holder has code of their choice run, in a container, on a node or by a component of the cluster."
 	case ReadsSecrets:
-		return "The holder gets at the content of Secrets, or at a token of a service account, that he could not read."
+		return "The holder gets at the content of Secrets, or at a token of a service account, that they could not read."
 	case Deletes:
 		return "The holder has objects or stored data deleted, without the verb delete."
 	case PlacesPods:
 		return "The holder decides on which nodes Pods run, or that they run nowhere."
 	case RedirectsTraffic:
-		return "The holder leads connections of others to a place of his choice, or lets them reach what they did not."
+		return "The holder leads connections of others to a place of their choice, or lets them reach what they did not."
 	case Escalates:
-		return "The holder gives himself or others permissions or an identity that he does not have."
+		return "The holder gives themselves or others permissions or an identity that they do not have."
 	case DisablesProtection:
 		return "The holder turns off or weakens a check, a confinement or a limit."
 	}

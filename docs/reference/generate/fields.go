@@ -35,7 +35,8 @@ func files() []file {
 	return []file{
 		{
 			"AuthorizationConfiguration", "--authorization-config",
-			"The chain of authorizers that fieldperm asks. The API versions are `v1` and `v1beta1`, and `v1alpha1` with a warning.", &apiserverv1.AuthorizationConfiguration{},
+			"The chain of authorizers that fieldperm asks. The API versions are `v1` and `v1beta1`, and `v1alpha1` with a warning. " +
+				"[Webhooks that return conditions](../guide/authorization.md#webhooks-that-return-conditions) have three more settings.", &apiserverv1.AuthorizationConfiguration{},
 		},
 		{
 			"AuthenticationConfiguration", "--authentication-config",
