@@ -21,7 +21,7 @@ func chargesAt(t *testing.T, k *schema.Kind, old, new, path string) bool {
 // D8: an apply converts the object to each version that has an entry. The conversion may drop an empty container, and with it the unowned
 // parts. So the whole object is charged.
 func TestD8_EmptyAppliedContainersAndAnEntryOfAnotherVersion(t *testing.T) {
-	spec := structOf("spec", `"color":{"type":"string"},"box":{"type":"object","properties":{"a":{"type":"string"},"b":{"type":"string"}}}`)
+	spec := structOf("spec", `"color":{"type":"string"},"box":{"type":"object","properties":{"a":{"type":"string"},"b":{"type":"string"},"m":{"type":"object","x-kubernetes-map-type":"atomic","additionalProperties":{"type":"string"}}}}`)
 	permissions := permission(".spec.color", "color", "") + "," + permission(".spec.box.b", "b", "")
 	const whole = "."
 	of := func(color, box string, owners ...string) string {
@@ -38,17 +38,21 @@ func TestD8_EmptyAppliedContainersAndAnEntryOfAnotherVersion(t *testing.T) {
 		old, new string
 		charged  bool
 	}{
-		"another version comes":                       {of("c", both, argo(""), creator), of("d", both, argo(""), bare, painter), true},
-		"it is there before":                          {of("c", both, argo(""), bare, painter), of("d", both, argo(""), bare, entry("v1", "another", `"f:color":{}`)), true},
-		"no other version is there":                   {of("c", both, here, painter), of("d", both, here, entry("v1", "another", `"f:color":{}`)), false},
-		"owners stay":                                 {of("c", both, argo(""), bare, painter), of("d", both, argo(""), bare, painter), false},
-		"it is applied with something in it":          {of("c", both, argo(`"f:b":{}`), creator), of("d", both, argo(`"f:b":{}`), bare, painter), false},
-		"another owns something in it":                {of("c", both, argo(""), creator, entry("v2", "x", `"f:box":{"f:b":{}}`)), of("d", both, argo(""), bare, painter, entry("v2", "x", `"f:box":{"f:b":{}}`)), false},
-		"another owns a zero in it":                   {of("c", `"a":"x","b":""`, argo(""), creator, entry("v2", "x", `"f:box":{"f:b":{}}`)), of("d", `"a":"x","b":""`, argo(""), bare, painter, entry("v2", "x", `"f:box":{"f:b":{}}`)), true},
-		"there is nothing in it":                      {of("c", "", argo(""), creator), of("d", "", argo(""), bare, painter), false},
-		"the field of another owner in it is removed": {of("c", both, argo(""), painter, entry("v1", "x", `"f:box":{"f:b":{}}`)), of("c", `"a":"x"`, argo(""), painter), true},
-		"nobody applies":                              {of("c", both, entry("v2", "x", `"f:box":{}`), creator), of("d", both, entry("v2", "x", `"f:box":{}`), bare, painter), false},
-		"all of it has owners, but for the rest":      {of("c", `"b":"y"`, argo(""), creator), of("d", `"b":"y"`, argo(""), bare, painter), true},
+		"another version comes":                               {of("c", both, argo(""), creator), of("d", both, argo(""), bare, painter), true},
+		"it is there before":                                  {of("c", both, argo(""), bare, painter), of("d", both, argo(""), bare, entry("v1", "another", `"f:color":{}`)), true},
+		"no other version is there":                           {of("c", both, here, painter), of("d", both, here, entry("v1", "another", `"f:color":{}`)), false},
+		"owners stay":                                         {of("c", both, argo(""), bare, painter), of("d", both, argo(""), bare, painter), false},
+		"it is applied with something in it":                  {of("c", both, argo(`"f:b":{}`), creator), of("d", both, argo(`"f:b":{}`), bare, painter), false},
+		"another owns something in it":                        {of("c", both, argo(""), creator, entry("v2", "x", `"f:box":{"f:b":{}}`)), of("d", both, argo(""), bare, painter, entry("v2", "x", `"f:box":{"f:b":{}}`)), true},
+		"another applies a value in it":                       {of("c", both, argo(""), creator, ownerIn("v1", "x", "Apply", `{"f:spec":{"f:box":{"f:b":{}}}}`)), of("d", both, argo(""), bare, painter, ownerIn("v1", "x", "Apply", `{"f:spec":{"f:box":{"f:b":{}}}}`)), false},
+		"it is applied in this version":                       {of("c", both, here, creator), of("d", both, here, bare, painter), true},
+		"and has nothing without an owner":                    {of("c", `"b":"y"`, here, creator, entry("v2", "x", `"f:box":{"f:b":{}}`)), of("d", `"b":"y"`, here, bare, painter, entry("v2", "x", `"f:box":{"f:b":{}}`)), false},
+		"nothing but an empty struct is applied in it":        {of("c", `"a":"x","m":{}`, ownerIn("v1", "argo", "Apply", `{"f:spec":{"f:box":{"f:m":{}}}}`), creator), of("d", `"a":"x","m":{}`, ownerIn("v1", "argo", "Apply", `{"f:spec":{"f:box":{"f:m":{}}}}`), bare, painter), true},
+		"nothing is in it here, and it is of another version": {of("c", "", argo(""), creator), of("d", "", argo(""), bare, painter), true},
+		"there is nothing in it":                              {of("c", "", here, creator), of("d", "", here, bare, painter), false},
+		"the field of another owner in it is removed":         {of("c", both, argo(""), painter, entry("v1", "x", `"f:box":{"f:b":{}}`)), of("c", `"a":"x"`, argo(""), painter), true},
+		"nobody applies":                                      {of("c", both, entry("v2", "x", `"f:box":{}`), creator), of("d", both, entry("v2", "x", `"f:box":{}`), bare, painter), false},
+		"all of it has owners, but for the rest":              {of("c", `"b":"y"`, argo(""), creator), of("d", `"b":"y"`, argo(""), bare, painter), true},
 	} {
 		k := safesOf(t, lossless+said(permissions, permissions), spec, spec)("v1")
 		if got := chargesAt(t, k, c.old, c.new, whole); got != c.charged {
@@ -82,7 +86,7 @@ func TestD8_EmptyAppliedContainersByTheNamesOfAnotherVersion(t *testing.T) {
 		t.Error("no version comes")
 	}
 	whole := strings.Replace(there, `"crate":{`, `"crate":{"x-kubernetes-map-type":"atomic",`, 1)
-	if chargesAt(t, safesOf(t, lossless+said(color, color), here, whole)("v1"), of("c", `"f:crate":{}`, creator), of("d", `"f:crate":{}`, painter), ".") {
+	if chargesAt(t, safesOf(t, lossless+said(color, color), here, whole)("v1"), of("c", `"f:crate":{},"f:color":{}`, creator), of("d", `"f:crate":{},"f:color":{}`, painter), ".") {
 		t.Error("the crate is atomic: its owner owns its contents")
 	}
 }

@@ -4,77 +4,65 @@ import (
 	"slices"
 
 	"sigs.k8s.io/structured-merge-diff/v6/fieldpath"
+	"sigs.k8s.io/structured-merge-diff/v6/typed"
 )
 
-// hollow charges fields without an owner in a container that a manager applied empty, if other managers own no value there: an apply that
-// goes through another version may delete these fields. It charges them when such a version is added, or when the last value is removed.
+// hollow charges the whole object if entries have several versions, and the next apply of a manager may remove what nobody owns: a conversion may
+// drop a container in which nothing is applied that has a scalar.
 func (t transfer) hollow(once func(place)) {
-	if t.kind.ConvertsByName() || t.stored != nil || len(t.moved) == 0 {
+	several := slices.ContainsFunc(t.is, func(e ownerEntry) bool { return e.version != t.is[0].version })
+	if t.kind.ConvertsByName() || t.stored != nil || len(t.moved) == 0 || !several {
 		return
 	}
-	was, is := t.values(t.was, func(p place) *value { return p.old }), t.values(t.is, func(p place) *value { return p.new })
 	for _, e := range t.is {
-		another, comes := false, false
-		for _, other := range t.is {
-			if other.version != e.version {
-				another = true
-				comes = comes || !slices.ContainsFunc(t.was, func(old ownerEntry) bool { return old.version == other.version })
-			}
-		}
-		if !another || !t.applies(e.manager) {
+		if !t.applies(e.manager) || e.set == nil || !t.ofVersion(e) && t.others[e.version] == nil {
 			continue
 		}
-		goes := slices.ContainsFunc(was, func(p fieldpath.Path) bool { return !has(is, p) })
-		set := e.set
-		if set == nil {
-			set = fieldpath.NewSet()
-		}
-		here := t.named(e)
-		if as := t.others[e.version]; as != nil && (comes || goes) && slices.ContainsFunc(pathsOf(set.Difference(here)), func(p fieldpath.Path) bool {
-			return !t.any(set, p) && hasOwnedParts(t.in(as, p).place)
-		}) {
-			t.everything(once)
-			continue
-		}
-		for _, p := range pathsOf(here) {
-			if at := t.follow(p); comes && at.missing && hasOwnedParts(at.place) && !t.any(set, p) {
-				t.everything(once) // It is not looked whether the object has the container.
+		kept := t.appliedValues(e.version)
+		for _, p := range pathsOf(e.set) {
+			n := len(p)
+			if !hasOwnedParts(t.placeIn(e, p)) {
+				n--
 			}
-			t.hollowAt(p, was, is, comes, once)
+			for ; n > 0 && (n > 1 || !isMetadata(p)); n-- {
+				isBelow := func(q fieldpath.Path) bool { return len(q) > n && q[:n].Equals(p[:n]) }
+				if slices.ContainsFunc(kept, isBelow) {
+					break
+				}
+				if unowned, err := t.withoutOwner(); !t.ofVersion(e) || err != nil || slices.ContainsFunc(unowned, isBelow) {
+					t.everything(once)
+					return
+				}
+			}
 		}
 	}
 }
 
-func hasOwnedParts(p place) bool {
-	fields, items := p.atom.Map, p.atom.List
-	return fields != nil && fields.ElementRelationship != "atomic" || items != nil && items.ElementRelationship == "associative"
-}
+func isMetadata(p fieldpath.Path) bool { return p[0].FieldName != nil && *p[0].FieldName == "metadata" }
 
-// hollowAt charges the outermost hollow container of a path.
-func (t transfer) hollowAt(p fieldpath.Path, was, is []fieldpath.Path, comes bool, once func(place)) {
-	for n := 1; n <= len(p); n++ {
-		at := t.follow(p[:n])
-		below := func(q fieldpath.Path) bool { return len(q) >= n && q[:n].Equals(p[:n]) }
-		switch {
-		case at.missing || !at.container:
-			return
-		case p[n-1].FieldName == nil || n == 1 && *p[0].FieldName == "metadata" || slices.ContainsFunc(is, below):
-		case comes || slices.ContainsFunc(was, below):
-			t.unowned(p[:n], once, nil, nil)
-			return
-		}
+// placeIn is where a path of an entry leads in the version of the entry.
+func (t transfer) placeIn(e ownerEntry, p fieldpath.Path) place {
+	if t.ofVersion(e) {
+		return t.follow(p).place
 	}
+	return t.in(t.others[e.version], p).place
 }
 
-// values are the owned paths of values that are neither null nor empty, and have no owned parts.
-func (t transfer) values(in ownerList, of func(place) *value) (out []fieldpath.Path) {
-	for _, e := range in {
-		for _, p := range pathsOf(t.named(e)) {
-			at := t.follow(p)
-			v := of(at.place)
-			fields, items := at.atom.Map, at.atom.List
-			isWhole := fields != nil && fields.ElementRelationship == "atomic" && len(v.names()) > 0
-			if !at.missing && (v.isScalar() || isWhole || items != nil && items.ElementRelationship != "associative" && len(itemsOf(v)) > 0) {
+// appliedValues are the paths of what managers apply that has a scalar, in the names of a version. What another version has under another name is
+// known by its type only.
+func (t transfer) appliedValues(version string) (out []fieldpath.Path) {
+	for _, e := range t.is {
+		if !t.applies(e.manager) || e.set == nil || !t.ofVersion(e) && t.others[e.version] == nil {
+			continue
+		}
+		here, set := t.named(e), e.set
+		if e.version != version {
+			set = t.kind.Alike(version, here)
+		}
+		for _, p := range pathsOf(set) {
+			if at := t.follow(p); here.Has(p) && !at.missing && !hasOwnedParts(at.place) && hasScalar(at.new) {
+				out = append(out, p)
+			} else if atom := t.placeIn(e, p).atom; !here.Has(p) && atom.Scalar != nil && atom.Map == nil && atom.List == nil {
 				out = append(out, p)
 			}
 		}
@@ -82,6 +70,27 @@ func (t transfer) values(in ownerList, of func(place) *value) (out []fieldpath.P
 	return out
 }
 
-func has(list []fieldpath.Path, p fieldpath.Path) bool {
-	return slices.ContainsFunc(list, func(q fieldpath.Path) bool { return q.Equals(p) })
+func hasScalar(v *value) bool {
+	return v.isScalar() || v != nil && (slices.ContainsFunc(v.items, hasScalar) || slices.ContainsFunc(v.members, func(m member) bool { return hasScalar(m.value) }))
+}
+
+// withoutOwner are the leaves of the new object that no manager owns.
+func (t transfer) withoutOwner() ([]fieldpath.Path, error) {
+	loose := typed.ParseableType{Schema: t.loose, TypeRef: loosenRef(t.root.ref)}
+	object, err := loose.FromUnstructured(t.new.native(), typed.AllowDuplicates)
+	if err != nil {
+		return nil, err
+	}
+	all, err := object.ToFieldSet()
+	if err != nil {
+		return nil, err
+	}
+	return slices.DeleteFunc(pathsOf(all.Leaves()), func(p fieldpath.Path) bool {
+		return slices.ContainsFunc(t.is, func(e ownerEntry) bool { return t.named(e).Has(p) })
+	}), nil
+}
+
+func hasOwnedParts(p place) bool {
+	fields, items := p.atom.Map, p.atom.List
+	return fields != nil && fields.ElementRelationship != "atomic" || items != nil && items.ElementRelationship == "associative"
 }

@@ -203,18 +203,12 @@ func moved(was, is ownerList) ([]manager, bool) {
 	return out, true
 }
 
-// lacking returns what the creator of an object owns and the object lacks. An apply may own fields with zeros besides, which the object does not show.
+// lacking returns what the creator of an object owns and the object lacks.
 func (t transfer) lacking() []fieldpath.Path {
 	if len(t.is) != 1 || t.is[0].set == nil {
 		return nil
 	}
-	lacks := func(p fieldpath.Path) bool { return t.follow(p).missing }
-	all := pathsOf(t.is[0].set)
-	out := slices.DeleteFunc(slices.Clone(all), func(p fieldpath.Path) bool { return !lacks(p) })
-	if t.is[0].operation == "Apply" && len(out) < len(all) {
-		return nil
-	}
-	return out
+	return slices.DeleteFunc(pathsOf(t.is[0].set), func(p fieldpath.Path) bool { return !t.follow(p).missing })
 }
 
 // onlyTime returns the only entry that differs, before and after, if only its time differs. The other entries need not be readable.

@@ -2,30 +2,32 @@ package owners
 
 import (
 	"slices"
-	"strings"
 
 	smdpath "sigs.k8s.io/structured-merge-diff/v6/fieldpath"
 
 	"github.com/fieldperm/fieldperm/fieldperm/internal/diff"
 	"github.com/fieldperm/fieldperm/internal/rawjson"
+	"github.com/fieldperm/fieldperm/schema"
 )
 
 // chargeEmptied charges the whole object if owners change, entries of several versions are there, and the next apply of a manager may remove what
-// nobody owns. An apply converts the object to each version that has an entry, with nothing but the owned values. If all of those in a struct, map
-// or list are as good as empty, a conversion may drop it.
+// nobody owns. An apply converts the object to each version that has an entry, with nothing but the owned values. A conversion may drop an empty
+// struct, map or list. So what a manager applies stays only if a value in it is applied: what others own by an update may go before.
 func (o *owners) chargeEmptied() {
 	if o.d.Kind.ConvertsByName() || len(o.changed) == 0 || !o.is.hasVersions() {
 		return
 	}
-	var filled, unowned *smdpath.Set
+	kept := map[string]*smdpath.Set{}
 	for _, who := range o.is.order {
-		if o.d.Stops() || !o.is.applies(who) {
+		e := o.is.entry(who)
+		kind := o.d.Kind.In(e.wroteIn)
+		if o.d.Stops() || kind == nil || !o.is.applies(who) {
 			continue
 		}
-		if filled == nil {
-			filled, unowned = o.filled(), o.unowned()
+		if kept[e.wroteIn] == nil {
+			kept[e.wroteIn] = o.appliedValues(e.wroteIn)
 		}
-		if e := o.is.entry(who); unowned == nil || empties(o.here(e), filled, unowned) || o.appliesEmpty(e) {
+		if o.mayEmpty(kind, e, kept[e.wroteIn]) {
 			o.chargeAll(who)
 			return
 		}
@@ -37,66 +39,88 @@ func (m *managedFields) hasVersions() bool {
 	return slices.ContainsFunc(m.order, func(who manager) bool { return m.entry(who).wroteIn != m.entry(m.order[0]).wroteIn })
 }
 
-// filled returns the owned paths with values that no conversion drops. Every object has a name.
-func (o *owners) filled() *smdpath.Set {
-	out := smdpath.NewSet(smdpath.MakePathOrDie("metadata", "name"))
-	for p := range paths(o.owned(everyone)) {
-		if o.d.Stops() {
-			break
+// appliedValues returns the paths of the values that managers apply, in the names of a version.
+func (o *owners) appliedValues(version string) *smdpath.Set {
+	out := smdpath.NewSet()
+	for _, who := range o.is.order {
+		e := o.is.entry(who)
+		if !o.is.applies(who) || o.d.Kind.In(e.wroteIn) == nil {
+			continue
 		}
-		if r := o.d.Resolve(p); !diff.HasOwnedParts(r.Place.Node) && !isZero(r.New) {
-			out.Insert(p.Copy())
+		all := e.set()
+		if e.wroteIn != version {
+			all = o.d.Kind.Alike(version, o.here(e))
+		}
+		for p := range paths(all) {
+			if o.d.Stops() {
+				break
+			}
+			if o.isValue(e, p) {
+				out.Insert(p.Copy())
+			}
 		}
 	}
 	return out
 }
 
-// isZero reports whether a conversion may leave out a value: it is absent or null, empty, or the zero of its type.
-func isZero(v rawjson.Value) bool {
-	if !v.IsScalar() {
-		return v.IsEmpty()
+// isValue reports whether an entry owns a value at a path that no conversion drops. Under the name of another version it is not known.
+func (o *owners) isValue(e *managedEntry, p smdpath.Path) bool {
+	if o.here(e).Has(p) {
+		r := o.d.Resolve(p)
+		return !diff.HasOwnedParts(r.Place.Node) && hasScalar(r.New)
 	}
-	text := strings.Trim(string(v.Raw()), "-.0")
-	return slices.Contains([]string{"", `""`, "false"}, text)
+	at := o.d.Follow(o.d.Kind.In(e.wroteIn), rawjson.Value{}, p)
+	return !at.End && isScalar(at.Place.Node)
 }
 
-// unowned returns the paths of the values that nobody owns, nil if there are too many to look at.
-func (o *owners) unowned() *smdpath.Set {
-	sim := o.simulate()
-	if sim.err != nil {
-		return nil
+func isScalar(n *schema.Node) bool { return n.AllowsScalar() && n.Map() == nil && n.List() == nil }
+
+// hasScalar reports whether a value is a boolean, a number or a string, or has one in it.
+func hasScalar(v rawjson.Value) bool {
+	has := v.IsScalar()
+	for m := v.Members(); !has && m.Next(); {
+		has = hasScalar(m.Value())
 	}
-	has, err := sim.new.ToFieldSet()
-	if err != nil {
-		return nil
+	for i := v.Items(); !has && i.Next(); {
+		has = hasScalar(i.Value())
 	}
-	return has.Leaves().Difference(sim.owned)
+	return has
 }
 
-// empties reports whether something around an applied path has no filled value, but values that nobody owns. The sets are those at one path.
-func empties(applied, filled, unowned *smdpath.Set) (is bool) {
-	look := func(e smdpath.PathElement) {
-		value, rest := under(filled, e), under(unowned, e)
-		isFilled := filled.Members.Has(e) || !value.Empty()
-		is = is || !rest.Empty() && (!isFilled || empties(under(applied, e), value, rest))
-	}
-	applied.Members.Iterate(look)
-	applied.Children.Iterate(look)
-	return is
-}
-
-// appliesEmpty reports whether an entry of another version owns a struct, map or list under another name, and nothing in it. What is in it here is
-// not known.
-func (o *owners) appliesEmpty(e *managedEntry) bool {
-	kind := o.d.Kind.In(e.wroteIn)
-	if kind == nil {
-		return false
-	}
-	all := e.set()
-	for p := range paths(all.Difference(o.here(e))) {
-		if at := o.d.Follow(kind, rawjson.Value{}, p); o.d.Stops() || diff.HasOwnedParts(at.Place.Node) && under(all, p...).Empty() {
-			return !o.d.Stops()
+// mayEmpty reports whether a conversion may drop a struct, map or list that an entry applies, with a value that nobody owns. The values of another
+// version are not known. Every object keeps its metadata.
+func (o *owners) mayEmpty(kind *schema.Kind, e *managedEntry, kept *smdpath.Set) bool {
+	for p := range paths(e.set()) {
+		if o.d.Stops() {
+			return false
+		}
+		n := len(p)
+		if !diff.HasOwnedParts(o.d.Follow(kind, rawjson.Value{}, p).Place.Node) {
+			n--
+		}
+		for ; n > 0; n-- {
+			isMetadata := n == 1 && p[0].FieldName != nil && *p[0].FieldName == "metadata"
+			if isMetadata || !under(kept, p[:n]...).Empty() {
+				break
+			}
+			if e.wroteIn != o.version || o.hasUnowned(p[:n]) {
+				return true
+			}
 		}
 	}
 	return false
+}
+
+// hasUnowned reports whether the new object has values below a path that nobody owns, or too many to look at.
+func (o *owners) hasUnowned(p smdpath.Path) bool {
+	sim := o.simulate()
+	if sim.err == nil && sim.unowned == nil {
+		has, err := sim.new.ToFieldSet()
+		if err != nil {
+			sim.err = err
+		} else {
+			sim.unowned = has.Leaves().Difference(sim.owned)
+		}
+	}
+	return sim.err != nil || !under(sim.unowned, p...).Empty()
 }

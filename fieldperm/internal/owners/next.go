@@ -29,6 +29,8 @@ type simulation struct {
 	applies int
 	// updated has the paths that managers own that do not apply, owned those that any manager owns.
 	updated, owned *smdpath.Set
+	// unowned are the paths of the values of the new object that no manager owns, nil if nobody asked yet.
+	unowned *smdpath.Set
 }
 
 // chargeNext charges what the next apply of a manager changes, if it applies what it owned before and still owns. gained is what it gained

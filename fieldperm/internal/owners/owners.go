@@ -9,7 +9,6 @@ import (
 
 	"github.com/fieldperm/fieldperm/fieldperm/change"
 	"github.com/fieldperm/fieldperm/fieldperm/internal/charge"
-	"github.com/fieldperm/fieldperm/fieldperm/internal/diff"
 )
 
 // Charge charges changed owners, after all values, so that a denial names a changed value first.
@@ -28,11 +27,6 @@ func chargeManagedFields(d *charge.Charger) {
 	is, isRead := readManagedFields(d.Owned.New)
 	was.keepLast()
 	managers := changedManagers(was, is)
-	if d.Create && len(is.order) > 1 {
-		// The API server writes one entry, for the client that creates the object. More entries come from the client.
-		d.Charge(d.Resolve(managedFieldsOf).Place, change.Ownership)
-		return
-	}
 	o := newOwners(d, was, is, managers)
 	d.StartOwning()
 	upgraded := slices.DeleteFunc(slices.Clone(is.order), func(who manager) bool { return was.applies(who) || !is.applies(who) })
@@ -48,6 +42,11 @@ func chargeManagedFields(d *charge.Charger) {
 			return
 		}
 		defer memory.Release(share)
+	}
+	if d.Create && len(is.order) > 1 {
+		// The API server writes one entry, for the client that creates the object. More entries come from the client.
+		o.charge(d.Resolve(managedFieldsOf).Place)
+		return
 	}
 	if d.Create {
 		for _, who := range is.order {
@@ -219,28 +218,10 @@ func onlyKeys(keys smdvalue.FieldList, in *smdpath.Set) bool {
 
 func isItem(p smdpath.Path) bool { return len(p) > 0 && p[len(p)-1].Key != nil }
 
-// chargeCreator charges what the creator of an object owns and the object lacks. An API server gives a creator what the object has. A creator that
-// applies some of it may own fields with zeros as well, which the object does not show.
+// chargeCreator charges what the creator of an object owns and the object lacks. An API server gives a creator what the object has, and zeros that it
+// applies.
 func (o *owners) chargeCreator(e *managedEntry) {
-	applies := e.operation == operationApply && o.ownsCharged(e)
-	isNoField := func(at diff.Waypoint) bool { return at.New.IsAbsent() && !at.Field }
-	o.each(e.set(), func(p smdpath.Path) bool {
-		return !o.d.Resolve(p).Missing || applies && !slices.ContainsFunc(o.d.Points(), isNoField)
-	})
-}
-
-// ownsCharged reports whether an entry owns a new value that was charged.
-func (o *owners) ownsCharged(e *managedEntry) bool {
-	charged := map[string]bool{}
-	for i := range o.d.Out {
-		charged[string(o.digests.Append(nil, o.d.Out[i].Path))] = true
-	}
-	for p := range paths(e.set()) {
-		if charged[string(o.digests.Append(nil, o.d.Resolve(p).Place.Path))] {
-			return true
-		}
-	}
-	return false
+	o.each(e.set(), func(p smdpath.Path) bool { return !o.d.Resolve(p).Missing })
 }
 
 // chargeTaken charges the barriers at and in a changed value that a manager comes to own by applying. The next apply without the value
