@@ -31,14 +31,15 @@ type objectCondition struct {
 	holds      func(old, object *meta) bool
 }
 
-// meta are the parts of an object that conditions read. The API server stores them as the request has them.
+// meta are the parts of an object that conditions read. The API server stores them as the request has them. Annotations are not: autoscaling/v1 has
+// metrics there.
 type meta struct {
-	Labels, Annotations map[string]string
+	Labels map[string]string
 }
 
 var objectConditions = []*objectCondition{
 	{`"app" in object.metadata.?labels.orValue({})`, func(_, object *meta) bool { _, ok := object.Labels["app"]; return ok }},
-	{`object.metadata.?annotations.orValue({}).size() < 2`, func(_, object *meta) bool { return len(object.Annotations) < 2 }},
+	{`object.metadata.?labels.orValue({}).size() < 2`, func(_, object *meta) bool { return len(object.Labels) < 2 }},
 	{
 		`oldObject != null && object.metadata.?labels.orValue({}) == oldObject.metadata.?labels.orValue({})`,
 		func(old, object *meta) bool { return old != nil && maps.Equal(old.Labels, object.Labels) },
@@ -99,9 +100,10 @@ func drawGated(d *draw, epoch string, places []Place) []*User {
 }
 
 // in returns the user with the verbs of its gates for one change of the object of a request, and the gate that denies it, if one does. The
-// gates are about main resources. If the object is gone, the last request may have changed it before, so every gate that allows is open.
+// gates are about main resources, of any group that serves the object. If the object is gone, the last request may have changed it before, so every gate that allows is open.
 func (u *User) in(own Place, r *Request, e *Event) (*User, *gate, error) {
-	if len(u.gates) == 0 || r.Endpoint.Place != own || own.Sub != "" {
+	at := r.Endpoint.Place
+	if len(u.gates) == 0 || at.Sub != "" || own.Sub != "" || at.Resource != own.Resource {
 		return u, nil, nil
 	}
 	object, err := metaOf(e.New)
@@ -112,13 +114,13 @@ func (u *User) in(own Place, r *Request, e *Event) (*User, *gate, error) {
 	if err != nil {
 		return nil, nil, err
 	}
-	out := &User{Name: u.Name, Sort: u.Sort, grants: map[Place]map[string]bool{own: maps.Clone(u.grants[own])}}
+	out := &User{Name: u.Name, Sort: u.Sort, grants: map[Place]map[string]bool{own: maps.Clone(u.grants[own]), at: maps.Clone(u.grants[at])}}
 	for _, g := range u.gates {
 		open := object == nil || g.on.holds(old, object)
 		switch {
 		case g.effect == v1alpha1.PolicyAllow && open:
-			out.grant(own, g.verbs...)
-		case g.effect == v1alpha1.PolicyDeny && object != nil && open && !onFloor(own):
+			out.grant(at, g.verbs...)
+		case g.effect == v1alpha1.PolicyDeny && object != nil && open && !onFloor(at):
 			return out, g, nil
 		}
 	}

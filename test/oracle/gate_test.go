@@ -19,7 +19,8 @@ func TestGates(t *testing.T) {
 		}
 		return e
 	}
-	const with, without = `{"metadata":{"labels":{"app":"a","tier":"x"}}}`, `{"metadata":{"labels":{"tier":"y"},"annotations":{"a":"","b":""}}}`
+	const with, without = `{"metadata":{"labels":{"app":"a","tier":"x"}}}`, `{"metadata":{"labels":{"tier":"y"}}}`
+	twin := Place{Group: "extensions", Resource: "deployments"}
 	for name, c := range map[string]struct {
 		on     int
 		effect v1alpha1.PolicyEffect
@@ -30,8 +31,10 @@ func TestGates(t *testing.T) {
 	}{
 		"label":                   {0, v1alpha1.PolicyAllow, own, event("", with), true, false},
 		"no label":                {0, v1alpha1.PolicyAllow, own, event(with, without), false, false},
-		"few annotations":         {1, v1alpha1.PolicyAllow, own, event(without, with), true, false},
-		"many annotations":        {1, v1alpha1.PolicyAllow, own, event(with, without), false, false},
+		"few labels":              {1, v1alpha1.PolicyAllow, own, event(with, without), true, false},
+		"many labels":             {1, v1alpha1.PolicyAllow, own, event(without, with), false, false},
+		"another group":           {0, v1alpha1.PolicyAllow, twin, event("", with), true, false},
+		"denied in another group": {0, v1alpha1.PolicyDeny, twin, event("", with), false, true},
 		"labels stay":             {2, v1alpha1.PolicyAllow, own, event(with, with), true, false},
 		"labels change":           {2, v1alpha1.PolicyAllow, own, event(with, without), false, false},
 		"labels of a new object":  {2, v1alpha1.PolicyAllow, own, event("", with), false, false},
@@ -47,7 +50,7 @@ func TestGates(t *testing.T) {
 	} {
 		u := &User{grants: map[Place]map[string]bool{}, gates: []*gate{{[]string{"update"}, c.effect, objectConditions[c.on]}}}
 		got, denied, err := u.in(own, &Request{Endpoint: &Endpoint{Place: c.at}}, c.event)
-		if err != nil || got.Holds(own, "update") != c.holds || (denied != nil) != c.denied {
+		if err != nil || got.Holds(c.at, "update") != c.holds || (denied != nil) != c.denied {
 			t.Errorf("%s: %t, %v, %v", name, got.Holds(own, "update"), denied, err)
 		}
 	}
