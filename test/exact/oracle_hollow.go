@@ -7,26 +7,31 @@ import (
 	"sigs.k8s.io/structured-merge-diff/v6/typed"
 )
 
-// hollow charges the whole object if entries have several versions, and the next apply of a manager may remove what nobody owns: a conversion may
-// drop a container in which nothing is applied that has a scalar.
+// hollow charges the whole object if entries have or had several versions, and the next apply of a manager may remove what nobody owns: a conversion
+// may drop a container in which nothing is applied in the same version that has a scalar.
 func (t transfer) hollow(once func(place)) {
-	several := slices.ContainsFunc(t.is, func(e ownerEntry) bool { return e.version != t.is[0].version })
+	all := slices.Concat(t.was, t.is)
+	several := slices.ContainsFunc(all, func(e ownerEntry) bool { return e.version != all[0].version })
 	if t.kind.ConvertsByName() || t.stored != nil || len(t.moved) == 0 || !several {
 		return
 	}
 	for _, e := range t.is {
-		if !t.applies(e.manager) || e.set == nil || !t.ofVersion(e) && t.others[e.version] == nil {
+		if !t.applies(e.manager) || !t.kind.Knows(e.version) {
 			continue
 		}
-		kept := t.appliedValues(e.version)
-		for _, p := range pathsOf(e.set) {
+		if !t.ofVersion(e) && t.others[e.version] == nil {
+			t.everything(once)
+			return
+		}
+		values := t.appliedValues(e.version)
+		for _, p := range pathsOf(setOf(e)) {
 			n := len(p)
-			if !hasOwnedParts(t.placeIn(e, p)) {
+			if !hasOwnedParts(t.placeIn(e, p)) || slices.ContainsFunc(values, p.Equals) {
 				n--
 			}
 			for ; n > 0 && (n > 1 || !isMetadata(p)); n-- {
 				isBelow := func(q fieldpath.Path) bool { return len(q) > n && q[:n].Equals(p[:n]) }
-				if slices.ContainsFunc(kept, isBelow) {
+				if slices.ContainsFunc(values, isBelow) {
 					break
 				}
 				if unowned, err := t.withoutOwner(); !t.ofVersion(e) || err != nil || slices.ContainsFunc(unowned, isBelow) {
@@ -36,6 +41,13 @@ func (t transfer) hollow(once func(place)) {
 			}
 		}
 	}
+}
+
+func setOf(e ownerEntry) *fieldpath.Set {
+	if e.set == nil {
+		return fieldpath.NewSet()
+	}
+	return e.set
 }
 
 func isMetadata(p fieldpath.Path) bool { return p[0].FieldName != nil && *p[0].FieldName == "metadata" }
@@ -48,21 +60,14 @@ func (t transfer) placeIn(e ownerEntry, p fieldpath.Path) place {
 	return t.in(t.others[e.version], p).place
 }
 
-// appliedValues are the paths of what managers apply that has a scalar, in the names of a version. What another version has under another name is
-// known by its type only.
+// appliedValues are the paths of what managers apply in a version that has a scalar here.
 func (t transfer) appliedValues(version string) (out []fieldpath.Path) {
 	for _, e := range t.is {
-		if !t.applies(e.manager) || e.set == nil || !t.ofVersion(e) && t.others[e.version] == nil {
+		if e.version != version || !t.applies(e.manager) {
 			continue
 		}
-		here, set := t.named(e), e.set
-		if e.version != version {
-			set = t.kind.Alike(version, here)
-		}
-		for _, p := range pathsOf(set) {
-			if at := t.follow(p); here.Has(p) && !at.missing && !hasOwnedParts(at.place) && hasScalar(at.new) {
-				out = append(out, p)
-			} else if atom := t.placeIn(e, p).atom; !here.Has(p) && atom.Scalar != nil && atom.Map == nil && atom.List == nil {
+		for _, p := range pathsOf(t.named(e)) {
+			if at := t.follow(p); !at.missing && (at.new.isScalar() || !hasOwnedParts(at.place) && hasScalar(at.new)) {
 				out = append(out, p)
 			}
 		}

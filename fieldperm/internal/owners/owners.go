@@ -9,6 +9,7 @@ import (
 
 	"github.com/fieldperm/fieldperm/fieldperm/change"
 	"github.com/fieldperm/fieldperm/fieldperm/internal/charge"
+	"github.com/fieldperm/fieldperm/fieldperm/internal/diff"
 )
 
 // Charge charges changed owners, after all values, so that a denial names a changed value first.
@@ -43,12 +44,11 @@ func chargeManagedFields(d *charge.Charger) {
 		}
 		defer memory.Release(share)
 	}
-	if d.Create && len(is.order) > 1 {
-		// The API server writes one entry, for the client that creates the object. More entries come from the client.
-		o.charge(d.Resolve(managedFieldsOf).Place)
-		return
-	}
 	if d.Create {
+		if len(is.order) > 1 {
+			// The API server writes one entry, for the client that creates the object. More entries come from the client.
+			o.charge(d.Resolve(managedFieldsOf).Place)
+		}
 		for _, who := range is.order {
 			o.chargeCreator(is.entry(who))
 		}
@@ -193,7 +193,7 @@ func isWithin(paths, of *smdpath.Set) bool { return paths.Empty() || paths.Diffe
 func (o *owners) gainIsFree(who manager, p smdpath.Path, before, gained *smdpath.Set) bool {
 	r := o.d.Resolve(p)
 	if r.Changed {
-		return true
+		return !o.isFilled(o.is.entry(who), p, r)
 	}
 	if item := r.Owner(p); who.operation == operationApply && r.Own() && isItem(item) && under(before, item...).Empty() {
 		item = item.Copy()
@@ -218,10 +218,19 @@ func onlyKeys(keys smdvalue.FieldList, in *smdpath.Set) bool {
 
 func isItem(p smdpath.Path) bool { return len(p) > 0 && p[len(p)-1].Key != nil }
 
-// chargeCreator charges what the creator of an object owns and the object lacks. An API server gives a creator what the object has, and zeros that it
-// applies.
+// chargeCreator charges what the creator of an object owns and the object lacks, and what the creator left empty and others filled. An API server gives
+// a creator what the object has, and zeros that it applies.
 func (o *owners) chargeCreator(e *managedEntry) {
-	o.each(e.set(), func(p smdpath.Path) bool { return !o.d.Resolve(p).Missing })
+	o.each(e.set(), func(p smdpath.Path) bool {
+		r := o.d.Resolve(p)
+		return !r.Missing && !o.isFilled(e, p, r)
+	})
+}
+
+// isFilled reports whether an entry owns a struct, map or list of which others own the parts: its manager applied it empty. p was resolved last.
+func (o *owners) isFilled(e *managedEntry, p smdpath.Path, r diff.Resolved) bool {
+	points := o.d.Points()
+	return !isItem(p) && !points[len(points)-1].End && diff.HasOwnedParts(r.Place.Node) && !r.New.IsEmpty() && under(e.set(), p...).Empty()
 }
 
 // chargeTaken charges the barriers at and in a changed value that a manager comes to own by applying. The next apply without the value
