@@ -67,12 +67,18 @@ func (t transfer) appliedValues(version string) (out []fieldpath.Path) {
 			continue
 		}
 		for _, p := range pathsOf(t.named(e)) {
-			if at := t.follow(p); !at.missing && (at.new.isScalar() || !hasOwnedParts(at.place) && hasScalar(at.new)) {
+			if at := t.follow(p); !at.missing && !hasOwners(at.place, at.new) && hasScalar(at.new) {
 				out = append(out, p)
 			}
 		}
 	}
 	return out
+}
+
+// hasOwners reports whether the parts of a value have owners of their own.
+func hasOwners(p place, v *value) bool {
+	fields, items := p.atom.Map, p.atom.List
+	return v.is(object) && fields != nil && fields.ElementRelationship != "atomic" || v.is(list) && items != nil && items.ElementRelationship == "associative"
 }
 
 func hasScalar(v *value) bool {

@@ -60,7 +60,7 @@ func (o *owners) appliedValues(version string) *smdpath.Set {
 			if o.d.Stops() {
 				break
 			}
-			if r := o.d.Resolve(p); r.New.IsScalar() || !diff.HasOwnedParts(r.Place.Node) && hasScalar(r.New) {
+			if r := o.d.Resolve(p); !diff.StaysContainer(r.Place.Node, r.New, r.New) && hasScalar(r.New) {
 				out.Insert(p.Copy())
 			}
 		}

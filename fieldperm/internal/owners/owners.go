@@ -230,7 +230,7 @@ func (o *owners) chargeCreator(e *managedEntry) {
 // isFilled reports whether an entry owns a struct, map or list of which others own the parts: its manager applied it empty. p was resolved last.
 func (o *owners) isFilled(e *managedEntry, p smdpath.Path, r diff.Resolved) bool {
 	points := o.d.Points()
-	return !isItem(p) && !points[len(points)-1].End && diff.HasOwnedParts(r.Place.Node) && !r.New.IsEmpty() && under(e.set(), p...).Empty()
+	return !isItem(p) && !points[len(points)-1].End && diff.StaysContainer(r.Place.Node, r.New, r.New) && !r.New.IsEmpty() && under(e.set(), p...).Empty()
 }
 
 // chargeTaken charges the barriers at and in a changed value that a manager comes to own by applying. The next apply without the value
