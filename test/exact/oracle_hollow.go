@@ -23,7 +23,10 @@ func (t transfer) hollow(once func(place)) {
 			t.everything(once)
 			return
 		}
-		values := t.appliedValues(e.version)
+		moves := t.was.has(e.manager) && t.was.one(e.manager).version != e.version
+		values := t.appliedValues(func(other ownerEntry) bool {
+			return other.version == e.version && (!moves || other.manager == e.manager)
+		})
 		for _, p := range pathsOf(setOf(e)) {
 			n := len(p)
 			if !hasOwnedParts(t.placeIn(e, p)) || slices.ContainsFunc(values, p.Equals) {
@@ -34,7 +37,7 @@ func (t transfer) hollow(once func(place)) {
 				if slices.ContainsFunc(values, isBelow) {
 					break
 				}
-				if unowned, err := t.withoutOwner(); !t.ofVersion(e) || err != nil || slices.ContainsFunc(unowned, isBelow) {
+				if unowned, err := t.withoutOwner(); moves || !t.ofVersion(e) || err != nil || slices.ContainsFunc(unowned, isBelow) {
 					t.everything(once)
 					return
 				}
@@ -60,14 +63,16 @@ func (t transfer) placeIn(e ownerEntry, p fieldpath.Path) place {
 	return t.in(t.others[e.version], p).place
 }
 
-// appliedValues are the paths of what managers apply in a version that has a scalar here.
-func (t transfer) appliedValues(version string) (out []fieldpath.Path) {
+// appliedValues are the paths of what some managers apply that has a scalar here.
+func (t transfer) appliedValues(of func(ownerEntry) bool) (out []fieldpath.Path) {
 	for _, e := range t.is {
-		if e.version != version || !t.applies(e.manager) {
+		if !of(e) || !t.applies(e.manager) {
 			continue
 		}
-		for _, p := range pathsOf(t.named(e)) {
-			if at := t.follow(p); !at.missing && !hasOwners(at.place, at.new) && hasScalar(at.new) {
+		here := t.named(e)
+		for _, p := range pathsOf(setOf(e)) {
+			at := t.follow(p)
+			if p.Equals(note) || here.Has(p) && !at.missing && !hasOwners(at.place, at.new) && hasScalar(at.new) {
 				out = append(out, p)
 			}
 		}

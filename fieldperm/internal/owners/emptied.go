@@ -10,21 +10,29 @@ import (
 // chargeEmptied charges the whole object if owners change, entries have or had several versions, and the next apply of a manager may remove what
 // nobody owns. An apply converts the object to each version that has an entry, with nothing but the owned values. A conversion may drop an empty
 // struct, map or list. So what a manager applies stays only if a value in it is applied in the same version: what others own by an update may go
-// before.
+// before. An entry that comes to another version has its own values only: others may go back.
 func (o *owners) chargeEmptied() {
 	if o.d.Kind.ConvertsByName() || len(o.changed) == 0 || !o.haveVersions() {
 		return
 	}
-	values := map[string]*smdpath.Set{}
+	all := map[string]*smdpath.Set{}
 	for _, who := range o.is.order {
 		e := o.is.entry(who)
 		if o.d.Stops() || !o.is.applies(who) || !o.d.Kind.Knows(e.wroteIn) {
 			continue
 		}
-		if values[e.wroteIn] == nil {
-			values[e.wroteIn] = o.appliedValues(e.wroteIn)
+		was := o.was.entry(who)
+		moves := was != nil && was.wroteIn != e.wroteIn
+		values := all[e.wroteIn]
+		switch {
+		case moves:
+			values = smdpath.NewSet()
+			o.addValues(values, e)
+		case values == nil:
+			values = o.appliedValues(e.wroteIn)
+			all[e.wroteIn] = values
 		}
-		if o.mayEmpty(e, values[e.wroteIn]) {
+		if o.mayEmpty(e, values, moves) {
 			o.chargeAll(who)
 			return
 		}
@@ -52,20 +60,30 @@ func (o *owners) haveVersions() bool {
 func (o *owners) appliedValues(version string) *smdpath.Set {
 	out := smdpath.NewSet()
 	for _, who := range o.is.order {
-		e := o.is.entry(who)
-		if e.wroteIn != version || !o.is.applies(who) {
-			continue
-		}
-		for p := range paths(o.here(e)) {
-			if o.d.Stops() {
-				break
-			}
-			if r := o.d.Resolve(p); !diff.StaysContainer(r.Place.Node, r.New, r.New) && hasScalar(r.New) {
-				out.Insert(p.Copy())
-			}
+		if e := o.is.entry(who); e.wroteIn == version && o.is.applies(who) {
+			o.addValues(out, e)
 		}
 	}
 	return out
+}
+
+// addValues adds the paths of the values that an entry owns. That of kubectl is the same in every version.
+func (o *owners) addValues(to *smdpath.Set, e *managedEntry) {
+	here := o.here(e)
+	for p := range paths(e.set()) {
+		if o.d.Stops() {
+			return
+		}
+		if p.Equals(lastApplied) || here.Has(p) && o.isValue(p) {
+			to.Insert(p.Copy())
+		}
+	}
+}
+
+// isValue reports whether the new object has a value at a path that no conversion drops, and whose parts have no owners of their own.
+func (o *owners) isValue(p smdpath.Path) bool {
+	r := o.d.Resolve(p)
+	return !diff.StaysContainer(r.Place.Node, r.New, r.New) && hasScalar(r.New)
 }
 
 // hasScalar reports whether a value is a boolean, a number or a string, or has one in it.
@@ -81,8 +99,8 @@ func hasScalar(v rawjson.Value) bool {
 }
 
 // mayEmpty reports whether a conversion may drop a struct, map or list that an entry applies, with a value that nobody owns. The values of another
-// version are not known. Every object keeps its metadata.
-func (o *owners) mayEmpty(e *managedEntry, values *smdpath.Set) bool {
+// version are not known, and those that an entry that moves will meet. Every object keeps its metadata.
+func (o *owners) mayEmpty(e *managedEntry, values *smdpath.Set, moves bool) bool {
 	kind := o.d.Kind.In(e.wroteIn)
 	if kind == nil {
 		return true
@@ -100,7 +118,7 @@ func (o *owners) mayEmpty(e *managedEntry, values *smdpath.Set) bool {
 			if isMetadata || !under(values, p[:n]...).Empty() {
 				break
 			}
-			if e.wroteIn != o.version || o.hasUnowned(p[:n]) {
+			if moves || e.wroteIn != o.version || o.hasUnowned(p[:n]) {
 				return true
 			}
 		}
