@@ -50,7 +50,7 @@ func chargeManagedFields(d *charge.Charger) {
 			o.charge(d.Resolve(managedFieldsOf).Place)
 		}
 		for _, who := range is.order {
-			o.chargeCreator(is.entry(who))
+			o.chargeCreator(who)
 		}
 		stopOwning(d)
 		return
@@ -193,7 +193,7 @@ func isWithin(paths, of *smdpath.Set) bool { return paths.Empty() || paths.Diffe
 func (o *owners) gainIsFree(who manager, p smdpath.Path, before, gained *smdpath.Set) bool {
 	r := o.d.Resolve(p)
 	if r.Changed {
-		return !o.isFilled(o.is.entry(who), p, r)
+		return !o.isFilled(who, p, r)
 	}
 	if item := r.Owner(p); who.operation == operationApply && r.Own() && isItem(item) && under(before, item...).Empty() {
 		item = item.Copy()
@@ -220,17 +220,17 @@ func isItem(p smdpath.Path) bool { return len(p) > 0 && p[len(p)-1].Key != nil }
 
 // chargeCreator charges what the creator of an object owns and the object lacks, and what the creator left empty and others filled. An API server gives
 // a creator what the object has, and zeros that it applies.
-func (o *owners) chargeCreator(e *managedEntry) {
-	o.each(e.set(), func(p smdpath.Path) bool {
+func (o *owners) chargeCreator(who manager) {
+	o.each(o.is.entry(who).set(), func(p smdpath.Path) bool {
 		r := o.d.Resolve(p)
-		return !r.Missing && !o.isFilled(e, p, r)
+		return !r.Missing && !o.isFilled(who, p, r)
 	})
 }
 
-// isFilled reports whether an entry owns a struct, map or list of which others own the parts: its manager applied it empty. p was resolved last.
-func (o *owners) isFilled(e *managedEntry, p smdpath.Path, r diff.Resolved) bool {
+// isFilled reports whether a manager applied a struct, map or list empty of which others own the parts. p was resolved last.
+func (o *owners) isFilled(who manager, p smdpath.Path, r diff.Resolved) bool {
 	points := o.d.Points()
-	return !isItem(p) && !points[len(points)-1].End && diff.StaysContainer(r.Place.Node, r.New, r.New) && !r.New.IsEmpty() && under(e.set(), p...).Empty()
+	return o.is.applies(who) && !isItem(p) && !points[len(points)-1].End && diff.StaysContainer(r.Place.Node, r.New, r.New) && !r.New.IsEmpty() && under(o.is.entry(who).set(), p...).Empty()
 }
 
 // chargeTaken charges the barriers at and in a changed value that a manager comes to own by applying. The next apply without the value
