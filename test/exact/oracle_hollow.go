@@ -15,6 +15,7 @@ func (t transfer) hollow(once func(place)) {
 	if t.kind.ConvertsByName() || t.stored != nil || len(t.moved) == 0 || !several {
 		return
 	}
+	unowned, err := t.withoutOwner()
 	for _, e := range t.is {
 		if !t.applies(e.manager) || !t.kind.Knows(e.version) {
 			continue
@@ -37,7 +38,7 @@ func (t transfer) hollow(once func(place)) {
 				if slices.ContainsFunc(values, isBelow) {
 					break
 				}
-				if unowned, err := t.withoutOwner(); moves || !t.ofVersion(e) || err != nil || slices.ContainsFunc(unowned, isBelow) {
+				if moves || !t.ofVersion(e) || err != nil || slices.ContainsFunc(unowned, isBelow) {
 					t.everything(once)
 					return
 				}
@@ -72,18 +73,12 @@ func (t transfer) appliedValues(of func(ownerEntry) bool) (out []fieldpath.Path)
 		here := t.named(e)
 		for _, p := range pathsOf(setOf(e)) {
 			at := t.follow(p)
-			if p.Equals(note) || here.Has(p) && !at.missing && !hasOwners(at.place, at.new) && hasScalar(at.new) {
+			if p.Equals(note) || here.Has(p) && !at.missing && !container(at.half(at.new, at.new)) && hasScalar(at.new) {
 				out = append(out, p)
 			}
 		}
 	}
 	return out
-}
-
-// hasOwners reports whether the parts of a value have owners of their own.
-func hasOwners(p place, v *value) bool {
-	fields, items := p.atom.Map, p.atom.List
-	return v.is(object) && fields != nil && fields.ElementRelationship != "atomic" || v.is(list) && items != nil && items.ElementRelationship == "associative"
 }
 
 func hasScalar(v *value) bool {

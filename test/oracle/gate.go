@@ -100,7 +100,8 @@ func drawGated(d *draw, epoch string, places []Place) []*User {
 }
 
 // in returns the user with the verbs of its gates for one change of the object of a request, and the gate that denies it, if one does. The
-// gates are about main resources, of any group that serves the object. If the object is gone, the last request may have changed it before, so every gate that allows is open.
+// gates are about main resources, of any group that serves the object. If the object is gone, the last request may have changed it before, so
+// every gate that allows is open.
 func (u *User) in(own Place, r *Request, e *Event) (*User, *gate, error) {
 	at := r.Endpoint.Place
 	if len(u.gates) == 0 || at.Sub != "" || own.Sub != "" || at.Resource != own.Resource {

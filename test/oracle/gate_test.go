@@ -51,7 +51,7 @@ func TestGates(t *testing.T) {
 		u := &User{grants: map[Place]map[string]bool{}, gates: []*gate{{[]string{"update"}, c.effect, objectConditions[c.on]}}}
 		got, denied, err := u.in(own, &Request{Endpoint: &Endpoint{Place: c.at}}, c.event)
 		if err != nil || got.Holds(c.at, "update") != c.holds || (denied != nil) != c.denied {
-			t.Errorf("%s: %t, %v, %v", name, got.Holds(own, "update"), denied, err)
+			t.Errorf("%s: %t, %v, %v", name, got.Holds(c.at, "update"), denied, err)
 		}
 	}
 }

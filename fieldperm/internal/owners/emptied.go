@@ -41,19 +41,13 @@ func (o *owners) chargeEmptied() {
 
 // haveVersions reports whether the entries before and after have different versions.
 func (o *owners) haveVersions() bool {
-	first := ""
+	versions := map[string]bool{}
 	for _, m := range []*managedFields{o.was, o.is} {
 		for _, who := range m.order {
-			version := m.entry(who).wroteIn
-			if first == "" {
-				first = version
-			}
-			if version != first {
-				return true
-			}
+			versions[m.entry(who).wroteIn] = true
 		}
 	}
-	return false
+	return len(versions) > 1
 }
 
 // appliedValues returns the paths of the values that managers apply in a version, as far as the new object shows them.

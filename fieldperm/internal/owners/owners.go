@@ -230,7 +230,8 @@ func (o *owners) chargeCreator(who manager) {
 // isFilled reports whether a manager applied a struct, map or list empty of which others own the parts. p was resolved last.
 func (o *owners) isFilled(who manager, p smdpath.Path, r diff.Resolved) bool {
 	points := o.d.Points()
-	return o.is.applies(who) && !isItem(p) && !points[len(points)-1].End && diff.StaysContainer(r.Place.Node, r.New, r.New) && !r.New.IsEmpty() && under(o.is.entry(who).set(), p...).Empty()
+	isThere := !points[len(points)-1].End && diff.StaysContainer(r.Place.Node, r.New, r.New) && !r.New.IsEmpty()
+	return isThere && !isItem(p) && o.is.applies(who) && under(o.is.entry(who).set(), p...).Empty()
 }
 
 // chargeTaken charges the barriers at and in a changed value that a manager comes to own by applying. The next apply without the value
