@@ -34,6 +34,8 @@ func TestD8_EmptyAppliedContainersAndAnEntryOfAnotherVersion(t *testing.T) {
 	creator, painter := entry("v2", "creator", `".":{},"f:color":{}`), entry("v1", "painter", `"f:color":{}`)
 	bare := entry("v2", "creator", ``)
 	both, here := `"a":"x","b":"y"`, ownerIn("v1", "argo", "Apply", `{"f:spec":{"f:box":{}}}`)
+	of2, withB := entry("v2", "creator", `"f:color":{}`), ownerIn("v1", "argo", "Apply", `{"f:spec":{"f:box":{"f:b":{}}}}`)
+	boxed := func(field string) string { return entry("v1", "x", `"f:box":{"f:`+field+`":{}}`) }
 	for name, c := range map[string]struct {
 		old, new string
 		charged  bool
@@ -58,6 +60,13 @@ func TestD8_EmptyAppliedContainersAndAnEntryOfAnotherVersion(t *testing.T) {
 		"the field of another owner in it is removed":               {of("c", both, argo(""), painter, entry("v1", "x", `"f:box":{"f:b":{}}`)), of("c", `"a":"x"`, argo(""), painter), true},
 		"nobody applies":                                            {of("c", both, entry("v2", "x", `"f:box":{}`), creator), of("d", both, entry("v2", "x", `"f:box":{}`), bare, painter), false},
 		"all of it has owners, but for the rest":                    {of("c", `"b":"y"`, argo(""), creator), of("d", `"b":"y"`, argo(""), bare, painter), true},
+		"a value of another is emptied, and owners stay":            {of("c", `"a":"x","m":{"k":"v"}`, here, of2, boxed("m")), of("c", `"a":"x","m":{}`, here, of2, boxed("m")), true},
+		"a value of another becomes zero":                           {of("c", both, here, of2, boxed("b")), of("c", `"a":"x","b":""`, here, of2, boxed("b")), true},
+		"a value of another changes":                                {of("c", both, here, of2, boxed("b")), of("c", `"a":"x","b":"z"`, here, of2, boxed("b")), false},
+		"a value is emptied beside an applied one":                  {of("c", `"a":"x","b":"y","m":{"k":"v"}`, withB, of2, boxed("m")), of("c", `"a":"x","b":"y","m":{}`, withB, of2, boxed("m")), false},
+		"a value is emptied, and all entries have one version":      {of("c", `"a":"x","m":{"k":"v"}`, here, boxed("m")), of("c", `"a":"x","m":{}`, here, boxed("m")), false},
+		"a value is emptied that nobody owns":                       {of("c", `"a":"x","m":{"k":"v"}`, here, of2), of("c", `"a":"x","m":{}`, here, of2), false},
+		"zero is applied in it":                                     {of("c", `"a":"x","b":""`, withB, creator), of("d", `"a":"x","b":""`, withB, bare, painter), true},
 	} {
 		k := safesOf(t, lossless+said(permissions, permissions), spec, spec)("v1")
 		if got := chargesAt(t, k, c.old, c.new, whole); got != c.charged {

@@ -57,6 +57,20 @@ func TestD8_AnApplyToALargeObjectIsChargedAsAWhole(t *testing.T) {
 	}
 }
 
+// D8: no API server reads a number beyond float64, so no apply of it is simulated.
+func TestD8_AnApplyToANumberBeyondFloat64IsChargedAsAWhole(t *testing.T) {
+	k, none := compileGadget(t)
+	for number, want := range map[string]bool{"1e300": false, "1e400": true} {
+		object := func(manager string) string {
+			return owned(`,"name":"x"|,"extra":{"a":1,"b":`+number+`}`, owner(manager, "Apply", `{"f:extra":{"f:a":{}}}`))
+		}
+		got, err := Diff(t.Context(), []byte(object("a")), []byte(object("b")), k, none)
+		if whole := slices.ContainsFunc(got, func(r Requirement) bool { return r.Path.IsRoot() }); err != nil || whole != want {
+			t.Errorf("%s: the whole %t, %v", number, whole, err)
+		}
+	}
+}
+
 // D10: invalid managedFields that stay the same are no change, however they are spelled.
 func TestD10_OwnersInAnotherSpellingAreTheSame(t *testing.T) {
 	k, none := compileGadget(t)

@@ -153,7 +153,7 @@ func (j judges) judge(p *pair) (v verdict) {
 		if missed := v.fast.missed(charges); v.wrong == "" && missed != "" {
 			v.wrong = fmt.Sprintf("D8: %q is not charged", missed)
 		}
-		if v.wrong == "" && slices.ContainsFunc(v.fast.charges, isOfOwners) && !p.kind.IsScale() && p.owners(p.old) == p.owners(p.new) {
+		if v.wrong == "" && slices.ContainsFunc(v.fast.charges, isOfOwners) && !p.kind.IsScale() && p.kind.ConvertsByName() && p.owners(p.old) == p.owners(p.new) {
 			v.wrong = "D8: owners are charged, and none change"
 		}
 	}

@@ -2,6 +2,7 @@ package exact
 
 import (
 	"slices"
+	"strings"
 
 	"sigs.k8s.io/structured-merge-diff/v6/fieldpath"
 	"sigs.k8s.io/structured-merge-diff/v6/typed"
@@ -12,7 +13,7 @@ import (
 func (t transfer) hollow(once func(place)) {
 	all := slices.Concat(t.was, t.is)
 	several := slices.ContainsFunc(all, func(e ownerEntry) bool { return e.version != all[0].version })
-	if t.kind.ConvertsByName() || t.stored != nil || len(t.moved) == 0 || !several {
+	if t.kind.ConvertsByName() || t.stored != nil || !several {
 		return
 	}
 	unowned, err := t.withoutOwner()
@@ -81,8 +82,34 @@ func (t transfer) appliedValues(of func(ownerEntry) bool) (out []fieldpath.Path)
 	return out
 }
 
+// hasScalar reports whether a value has a scalar in it that is not zero.
 func hasScalar(v *value) bool {
-	return v.isScalar() || v != nil && (slices.ContainsFunc(v.items, hasScalar) || slices.ContainsFunc(v.members, func(m member) bool { return hasScalar(m.value) }))
+	switch {
+	case v.is(boolean):
+		return v.text == "true"
+	case v.is(number):
+		digits, _, _ := strings.Cut(strings.ToLower(v.text), "e")
+		return strings.ContainsAny(digits, "123456789")
+	case v.is(text):
+		return v.text != ""
+	}
+	return v != nil && (slices.ContainsFunc(v.items, hasScalar) || slices.ContainsFunc(v.members, func(m member) bool { return hasScalar(m.value) }))
+}
+
+// emptied charges as hollow does if no owner changes, and an owned value loses its scalars.
+func (o *oracle) emptied(root place) {
+	owners, ok := readOwners(o.new.get("metadata").get("managedFields"))
+	t := transfer{oracle: o, root: root, was: owners, is: owners}
+	loses := slices.ContainsFunc(owners, func(e ownerEntry) bool {
+		return slices.ContainsFunc(pathsOf(t.named(e)), func(p fieldpath.Path) bool {
+			at := t.follow(p)
+			return !at.missing && at.changed(o) && !hasScalar(at.new)
+		})
+	})
+	if ok && !o.create && loses {
+		o.owning = true
+		t.hollow(o.chargeOnce(map[string]bool{}))
+	}
 }
 
 // withoutOwner are the leaves of the new object that no manager owns.

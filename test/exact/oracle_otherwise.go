@@ -91,7 +91,7 @@ func (t transfer) folded(as *subject, owns *fieldpath.Set) *fieldpath.Set {
 			if at.atom.Map != nil && at.atom.List != nil {
 				continue // structured-merge-diff leaves the parts of fields that no schema knows.
 			}
-			if p[n].FieldName != nil && (at.atom.Map == nil || at.atom.Map.ElementRelationship != "atomic") || p[n].FieldName == nil && (at.atom.List == nil || at.atom.List.ElementRelationship == "associative") {
+			if (at.atom.Map == nil || at.atom.Map.ElementRelationship != "atomic") && (at.atom.List == nil || at.atom.List.ElementRelationship == "associative") {
 				continue
 			}
 			owns = owns.Difference(fieldpath.NewSet(p)).Union(fieldpath.NewSet(p[:n]))
@@ -99,6 +99,18 @@ func (t transfer) folded(as *subject, owns *fieldpath.Set) *fieldpath.Set {
 		}
 	}
 	return owns
+}
+
+// unfolded reports whether a manager has parts of an atomic value, which no API server writes.
+func (t transfer) unfolded(m manager) bool {
+	if !t.is.has(m) {
+		return false
+	}
+	set, as := t.is.of(m), t.others[t.is.one(m).version]
+	if as == nil {
+		as = t.subject
+	}
+	return !t.folded(as, set).Equals(set)
 }
 
 // breaks reports whether a manager gains either the own entry of an item or one of its keys without the others, or, if it applies, a path

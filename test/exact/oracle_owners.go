@@ -10,6 +10,7 @@ import (
 // ownership charges owners that change while values stay (D8).
 func (o *oracle) ownership(root place) {
 	if o.owned == nil {
+		o.emptied(root)
 		return
 	}
 	o.owning = true
@@ -19,6 +20,7 @@ func (o *oracle) ownership(root place) {
 		is = is.lastOfEach()
 	}
 	if e, only := o.onlyTime(); only {
+		o.emptied(root)
 		was, is, wasOK, isOK = ownerList{e[0]}, ownerList{e[1]}, true, true
 	}
 	managers, sound := moved(was, is)
@@ -79,7 +81,9 @@ func (o *oracle) ownership(root place) {
 			}
 		}
 	}
-	t.hollow(once)
+	if len(managers) > 0 {
+		t.hollow(once)
+	}
 }
 
 // compare charges the paths that a manager gained and lost.
@@ -104,6 +108,9 @@ func (t transfer) compare(m manager, once func(place), charge func(fieldpath.Pat
 	lost, gained := before.Difference(after), after.Difference(before)
 	if t.changesVersion(m) && !t.kind.Knows(t.was.one(m).version) {
 		lost, gained = before, after
+	}
+	if t.unfolded(m) {
+		t.everything(once)
 	}
 	for _, p := range slices.Concat(pathsOf(lost), pathsOf(gained), pathsOf(otherBefore)) {
 		if t.breaks(m, p) {

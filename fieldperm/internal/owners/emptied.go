@@ -7,12 +7,12 @@ import (
 	"github.com/fieldperm/fieldperm/internal/rawjson"
 )
 
-// chargeEmptied charges the whole object if owners change, entries have or had several versions, and the next apply of a manager may remove what
-// nobody owns. An apply converts the object to each version that has an entry, with nothing but the owned values. A conversion may drop an empty
-// struct, map or list. So what a manager applies stays only if a value in it is applied in the same version: what others own by an update may go
-// before. An entry that comes to another version has its own values only: others may go back.
+// chargeEmptied charges the whole object if owners change or an owned value is emptied, entries have or had several versions, and the next apply of a
+// manager may remove what nobody owns. An apply converts the object to each version that has an entry, with nothing but the owned values. A conversion
+// may drop an empty struct, map or list, and zeros. So what a manager applies stays only if a value in it is applied in the same version: what others
+// own by an update may go before. An entry that comes to another version has its own values only: others may go back.
 func (o *owners) chargeEmptied() {
-	if o.d.Kind.ConvertsByName() || len(o.changed) == 0 || !o.haveVersions() {
+	if o.d.Kind.ConvertsByName() || !o.haveVersions() || len(o.changed) == 0 && !o.empties() {
 		return
 	}
 	all := map[string]*smdpath.Set{}
@@ -37,6 +37,21 @@ func (o *owners) chargeEmptied() {
 			return
 		}
 	}
+}
+
+// empties reports whether an owned value changes to one that a conversion may drop.
+func (o *owners) empties() bool {
+	for _, who := range o.is.order {
+		for p := range paths(o.here(o.is.entry(who))) {
+			if r := o.d.Resolve(p); r.Changed && !lasts(r.New) {
+				return true
+			}
+			if o.d.Stops() {
+				return false
+			}
+		}
+	}
+	return false
 }
 
 // haveVersions reports whether the entries before and after have different versions.
@@ -77,17 +92,26 @@ func (o *owners) addValues(to *smdpath.Set, e *managedEntry) {
 // isValue reports whether the new object has a value at a path that no conversion drops, and whose parts have no owners of their own.
 func (o *owners) isValue(p smdpath.Path) bool {
 	r := o.d.Resolve(p)
-	return !diff.StaysContainer(r.Place.Node, r.New, r.New) && hasScalar(r.New)
+	return !diff.StaysContainer(r.Place.Node, r.New, r.New) && lasts(r.New)
 }
 
-// hasScalar reports whether a value is a boolean, a number or a string, or has one in it.
-func hasScalar(v rawjson.Value) bool {
-	has := v.IsScalar()
+// lasts reports whether a value is a boolean, a number or a string other than zero, or has one in it. A conversion may drop anything else.
+func lasts(v rawjson.Value) bool {
+	has := false
+	switch v.Kind() {
+	case rawjson.Bool:
+		has = v.Raw()[0] == 't'
+	case rawjson.Number:
+		has = v.NormalNumber() != "0"
+	case rawjson.String:
+		has = v.Text() != ""
+	default:
+	}
 	for m := v.Members(); !has && m.Next(); {
-		has = hasScalar(m.Value())
+		has = lasts(m.Value())
 	}
 	for i := v.Items(); !has && i.Next(); {
-		has = hasScalar(i.Value())
+		has = lasts(i.Value())
 	}
 	return has
 }

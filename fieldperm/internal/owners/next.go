@@ -286,10 +286,15 @@ func (o *owners) simulate() *simulation {
 	return sim
 }
 
-// isSmall reports whether a value has at most a number of levels, and at most as many values at and below it as are left.
+// isSmall reports whether a value has at most a number of levels, at most as many values at and below it as are left, and no number that API
+// servers do not read.
 func isSmall(v rawjson.Value, left *int, levels int) bool {
 	*left--
 	small := *left >= 0 && levels >= 0
+	if v.Kind() == rawjson.Number {
+		_, err := strconv.ParseFloat(string(v.Raw()), 64)
+		small = small && err == nil
+	}
 	for m := v.Members(); small && m.Next(); {
 		small = isSmall(m.Value(), left, levels-1)
 	}

@@ -18,20 +18,27 @@ func Charge(d *charge.Charger) {
 	chargeManagedFields(d)
 }
 
-// chargeManagedFields charges the change of metadata.managedFields that the comparison met. Changing the owner of a field needs the verb of
-// that field (D8). The comparison works on managers and paths, and the requirements are charged at the paths.
+// chargeManagedFields charges the change of metadata.managedFields. Changing the owner of a field needs the verb of that field (D8). The comparison
+// works on managers and paths, and the requirements are charged at the paths. A changed value counts where its owners stay, if a conversion may drop it.
 func chargeManagedFields(d *charge.Charger) {
-	if !d.Owned.Met || d.Err != nil || onlyOwnTime(d) || d.Same.Equal(d.Owned.Old, d.Owned.New) {
+	changes := ownersChange(d)
+	if d.Err != nil || !changes && (len(d.Out) == 0 || d.Kind.ConvertsByName()) {
 		return
 	}
-	was, wasRead := readManagedFields(d.Owned.Old)
-	is, isRead := readManagedFields(d.Owned.New)
+	is, isRead := readManagedFields(d.New.Get("metadata").Get("managedFields"))
+	was, wasRead := is, isRead
+	if changes {
+		was, wasRead = readManagedFields(d.Owned.Old)
+	}
 	was.keepLast()
 	managers := changedManagers(was, is)
 	o := newOwners(d, was, is, managers)
 	d.StartOwning()
 	upgraded := slices.DeleteFunc(slices.Clone(is.order), func(who manager) bool { return was.applies(who) || !is.applies(who) })
 	weight := was.weight(managers) + is.weight(managers) + is.weight(upgraded)
+	if !d.Kind.ConvertsByName() {
+		weight += is.weight(is.order)
+	}
 	if !wasRead || !isRead || weight > mostWeight || !was.valid(managers) || !is.valid(managers) {
 		o.chargeObject("")
 		return
@@ -68,6 +75,11 @@ func chargeManagedFields(d *charge.Charger) {
 	if !o.applied {
 		stopOwning(d)
 	}
+}
+
+// ownersChange reports whether more than the time of one entry changed.
+func ownersChange(d *charge.Charger) bool {
+	return d.Owned.Met && !onlyOwnTime(d) && !d.Same.Equal(d.Owned.Old, d.Owned.New)
 }
 
 // stopOwning ends StartOwning if no owner was charged.
