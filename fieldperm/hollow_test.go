@@ -21,7 +21,7 @@ func chargesAt(t *testing.T, k *schema.Kind, old, new, path string) bool {
 // D8: an apply converts the object to each version that has an entry. The conversion may drop an empty container, and with it the unowned
 // parts. So the whole object is charged.
 func TestD8_EmptyAppliedContainersAndAnEntryOfAnotherVersion(t *testing.T) {
-	spec := structOf("spec", `"color":{"type":"string"},"box":{"type":"object","properties":{"a":{"type":"string"},"b":{"type":"string"},"m":{"type":"object","x-kubernetes-map-type":"atomic","additionalProperties":{"type":"string"}}}}`)
+	spec := structOf("spec", `"color":{"type":"string"},"size":{"type":"integer"},"box":{"type":"object","properties":{"a":{"type":"string"},"b":{"type":"string"},"d":{"type":"string","default":"D"},"m":{"type":"object","x-kubernetes-map-type":"atomic","additionalProperties":{"type":"string"}}}}`)
 	permissions := permission(".spec.color", "color", "") + "," + permission(".spec.box.b", "b", "")
 	const whole = "."
 	of := func(color, box string, owners ...string) string {
@@ -34,7 +34,8 @@ func TestD8_EmptyAppliedContainersAndAnEntryOfAnotherVersion(t *testing.T) {
 	creator, painter := entry("v2", "creator", `".":{},"f:color":{}`), entry("v1", "painter", `"f:color":{}`)
 	bare := entry("v2", "creator", ``)
 	both, here := `"a":"x","b":"y"`, ownerIn("v1", "argo", "Apply", `{"f:spec":{"f:box":{}}}`)
-	of2, withB := entry("v2", "creator", `"f:color":{}`), ownerIn("v1", "argo", "Apply", `{"f:spec":{"f:box":{"f:b":{}}}}`)
+	of2, withB, withD := entry("v2", "creator", `"f:color":{}`), ownerIn("v1", "argo", "Apply", `{"f:spec":{"f:box":{"f:b":{}}}}`), ownerIn("v1", "argo", "Apply", `{"f:spec":{"f:box":{"f:d":{}}}}`)
+	withColor, sized := ownerIn("v1", "argo", "Apply", `{"f:spec":{"f:color":{},"f:box":{}}}`), entry("v1", "x", `"f:size":{}`)
 	boxed := func(field string) string { return entry("v1", "x", `"f:box":{"f:`+field+`":{}}`) }
 	for name, c := range map[string]struct {
 		old, new string
@@ -61,12 +62,16 @@ func TestD8_EmptyAppliedContainersAndAnEntryOfAnotherVersion(t *testing.T) {
 		"nobody applies":                                            {of("c", both, entry("v2", "x", `"f:box":{}`), creator), of("d", both, entry("v2", "x", `"f:box":{}`), bare, painter), false},
 		"all of it has owners, but for the rest":                    {of("c", `"b":"y"`, argo(""), creator), of("d", `"b":"y"`, argo(""), bare, painter), true},
 		"a value of another is emptied, and owners stay":            {of("c", `"a":"x","m":{"k":"v"}`, here, of2, boxed("m")), of("c", `"a":"x","m":{}`, here, of2, boxed("m")), true},
-		"a value of another becomes zero":                           {of("c", both, here, of2, boxed("b")), of("c", `"a":"x","b":""`, here, of2, boxed("b")), true},
+		"a value of another becomes zero":                           {of("c", both, here, of2, boxed("b")), of("c", `"a":"x","b":""`, here, of2, boxed("b")), false},
 		"a value of another changes":                                {of("c", both, here, of2, boxed("b")), of("c", `"a":"x","b":"z"`, here, of2, boxed("b")), false},
 		"a value is emptied beside an applied one":                  {of("c", `"a":"x","b":"y","m":{"k":"v"}`, withB, of2, boxed("m")), of("c", `"a":"x","b":"y","m":{}`, withB, of2, boxed("m")), false},
-		"a value is emptied, and all entries have one version":      {of("c", `"a":"x","m":{"k":"v"}`, here, boxed("m")), of("c", `"a":"x","m":{}`, here, boxed("m")), false},
+		"a value is emptied, and all entries have one version":      {of("c", `"a":"x","m":{"k":"v"}`, here, boxed("m")), of("c", `"a":"x","m":{}`, here, boxed("m")), true},
+		"a value of another goes, and all entries have one version": {of("c", both, here, boxed("b")), of("c", `"a":"x"`, here, entry("v1", "x", `"f:box":{}`)), true},
+		"a value of another becomes its default":                    {of("c", `"a":"x","d":"E"`, here, boxed("d")), of("c", `"a":"x","d":"D"`, here, boxed("d")), true},
+		"a value beside it goes":                                    {object("v1", `"spec":{"color":"c","size":1,"box":{"a":"x"}}`, withColor, sized), object("v1", `"spec":{"color":"c","box":{"a":"x"}}`, withColor), false},
+		"a default is applied in it":                                {of("c", `"a":"x","d":"D"`, withD, creator), of("d", `"a":"x","d":"D"`, withD, bare, painter), true},
 		"a value is emptied that nobody owns":                       {of("c", `"a":"x","m":{"k":"v"}`, here, of2), of("c", `"a":"x","m":{}`, here, of2), false},
-		"zero is applied in it":                                     {of("c", `"a":"x","b":""`, withB, creator), of("d", `"a":"x","b":""`, withB, bare, painter), true},
+		"zero is applied in it":                                     {of("c", `"a":"x","b":""`, withB, creator), of("d", `"a":"x","b":""`, withB, bare, painter), false},
 	} {
 		k := safesOf(t, lossless+said(permissions, permissions), spec, spec)("v1")
 		if got := chargesAt(t, k, c.old, c.new, whole); got != c.charged {

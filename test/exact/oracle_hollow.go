@@ -2,19 +2,30 @@ package exact
 
 import (
 	"slices"
-	"strings"
 
 	"sigs.k8s.io/structured-merge-diff/v6/fieldpath"
 	"sigs.k8s.io/structured-merge-diff/v6/typed"
+
+	"github.com/fieldperm/fieldperm/schema"
 )
 
-// hollow charges the whole object if entries have or had several versions, and the next apply of a manager may remove what nobody owns: a conversion
-// may drop a container in which nothing is applied in the same version that has a scalar.
+// hollow charges the whole object if the next apply of a manager may remove what nobody owns: a conversion may drop a container in which nothing is
+// applied in the same version that has a scalar. It looks at the containers in which an owned value loses its scalars, and at all if owners change while
+// entries have or had several versions.
 func (t transfer) hollow(once func(place)) {
+	if t.kind.ConvertsByName() || t.stored != nil {
+		return
+	}
 	all := slices.Concat(t.was, t.is)
 	several := slices.ContainsFunc(all, func(e ownerEntry) bool { return e.version != all[0].version })
-	if t.kind.ConvertsByName() || t.stored != nil || !several {
-		return
+	looksAt := func(e ownerEntry, container fieldpath.Path) bool {
+		named := ownerEntry{manager: e.manager, version: e.version, set: fieldpath.NewSet(container)}
+		return len(t.moved) > 0 && several || t.named(named).Empty() || slices.ContainsFunc(all, func(e ownerEntry) bool {
+			return slices.ContainsFunc(pathsOf(t.named(e)), func(p fieldpath.Path) bool {
+				at := t.follow(p)
+				return len(p) > len(container) && p[:len(container)].Equals(container) && !at.missing && at.changed(t.oracle) && !t.hasScalar(at.place, at.new)
+			})
+		})
 	}
 	unowned, err := t.withoutOwner()
 	for _, e := range t.is {
@@ -39,7 +50,7 @@ func (t transfer) hollow(once func(place)) {
 				if slices.ContainsFunc(values, isBelow) {
 					break
 				}
-				if moves || !t.ofVersion(e) || err != nil || slices.ContainsFunc(unowned, isBelow) {
+				if looksAt(e, p[:n]) && (moves || !t.ofVersion(e) || err != nil || slices.ContainsFunc(unowned, isBelow)) {
 					t.everything(once)
 					return
 				}
@@ -74,7 +85,7 @@ func (t transfer) appliedValues(of func(ownerEntry) bool) (out []fieldpath.Path)
 		here := t.named(e)
 		for _, p := range pathsOf(setOf(e)) {
 			at := t.follow(p)
-			if p.Equals(note) || here.Has(p) && !at.missing && !container(at.half(at.new, at.new)) && hasScalar(at.new) {
+			if p.Equals(note) || here.Has(p) && !at.missing && !container(at.half(at.new, at.new)) && t.hasScalar(at.place, at.new) {
 				out = append(out, p)
 			}
 		}
@@ -82,33 +93,33 @@ func (t transfer) appliedValues(of func(ownerEntry) bool) (out []fieldpath.Path)
 	return out
 }
 
-// hasScalar reports whether a value has a scalar in it that is not zero.
-func hasScalar(v *value) bool {
-	switch {
-	case v.is(boolean):
-		return v.text == "true"
-	case v.is(number):
-		digits, _, _ := strings.Cut(strings.ToLower(v.text), "e")
-		return strings.ContainsAny(digits, "123456789")
-	case v.is(text):
-		return v.text != ""
+// hasScalar reports whether a value has a scalar in it, and is no default.
+func (t transfer) hasScalar(p place, v *value) bool {
+	has := v.isScalar()
+	if v.is(list) {
+		has = slices.ContainsFunc(v.items, func(item *value) bool { return t.hasScalar(place{node: schema.Unknown()}, item) })
 	}
-	return v != nil && (slices.ContainsFunc(v.items, hasScalar) || slices.ContainsFunc(v.members, func(m member) bool { return hasScalar(m.value) }))
+	if v.is(object) {
+		has = slices.ContainsFunc(v.members, func(m member) bool {
+			below := schema.Unknown()
+			if p.node.Map() != nil {
+				below = p.node.Map().Child(m.name)
+			}
+			return t.hasScalar(place{node: below}, m.value)
+		})
+	}
+	return has && !t.isDefault(p.half(nil, v))
 }
 
-// emptied charges as hollow does if no owner changes, and an owned value loses its scalars.
+// emptied charges as hollow does if no owner changes.
 func (o *oracle) emptied(root place) {
-	owners, ok := readOwners(o.new.get("metadata").get("managedFields"))
-	t := transfer{oracle: o, root: root, was: owners, is: owners}
-	loses := slices.ContainsFunc(owners, func(e ownerEntry) bool {
-		return slices.ContainsFunc(pathsOf(t.named(e)), func(p fieldpath.Path) bool {
-			at := t.follow(p)
-			return !at.missing && at.changed(o) && !hasScalar(at.new)
-		})
-	})
-	if ok && !o.create && loses {
+	was, _ := readOwners(o.old.get("metadata").get("managedFields"))
+	is, ok := readOwners(o.new.get("metadata").get("managedFields"))
+	if ok && !o.create {
+		before := o.owning
 		o.owning = true
-		t.hollow(o.chargeOnce(map[string]bool{}))
+		transfer{oracle: o, root: root, was: was.lastOfEach(), is: is.lastOfEach()}.hollow(o.chargeOnce(map[string]bool{}))
+		o.owning = before
 	}
 }
 

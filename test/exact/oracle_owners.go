@@ -81,9 +81,7 @@ func (o *oracle) ownership(root place) {
 			}
 		}
 	}
-	if len(managers) > 0 {
-		t.hollow(once)
-	}
+	t.hollow(once)
 }
 
 // compare charges the paths that a manager gained and lost.

@@ -7,13 +7,19 @@ import (
 	"github.com/fieldperm/fieldperm/internal/rawjson"
 )
 
-// chargeEmptied charges the whole object if owners change or an owned value is emptied, entries have or had several versions, and the next apply of a
-// manager may remove what nobody owns. An apply converts the object to each version that has an entry, with nothing but the owned values. A conversion
-// may drop an empty struct, map or list, and zeros. So what a manager applies stays only if a value in it is applied in the same version: what others
-// own by an update may go before. An entry that comes to another version has its own values only: others may go back.
+// chargeEmptied charges the whole object if the next apply of a manager may remove what nobody owns. An apply converts the object to each version that has
+// an entry, with nothing but the owned values. A conversion may drop an empty struct, map or list, and a default. So what a manager applies stays only if
+// a value in it is applied in the same version: what others own by an update may go before. An entry that comes to another version has its own values
+// only: others may go back. It looks at what owned values went from, and at everything if owners change while entries have or had several versions.
 func (o *owners) chargeEmptied() {
-	if o.d.Kind.ConvertsByName() || !o.haveVersions() || len(o.changed) == 0 && !o.empties() {
+	if o.d.Kind.ConvertsByName() {
 		return
+	}
+	var emptied *smdpath.Set // Nil is everything.
+	if len(o.changed) == 0 || !o.haveVersions() {
+		if emptied = o.emptied(); emptied.Empty() {
+			return
+		}
 	}
 	all := map[string]*smdpath.Set{}
 	for _, who := range o.is.order {
@@ -32,26 +38,29 @@ func (o *owners) chargeEmptied() {
 			values = o.appliedValues(e.wroteIn)
 			all[e.wroteIn] = values
 		}
-		if o.mayEmpty(e, values, moves) {
+		if o.mayEmpty(e, values, emptied, moves) {
 			o.chargeAll(who)
 			return
 		}
 	}
 }
 
-// empties reports whether an owned value changes to one that a conversion may drop.
-func (o *owners) empties() bool {
-	for _, who := range o.is.order {
-		for p := range paths(o.here(o.is.entry(who))) {
-			if r := o.d.Resolve(p); r.Changed && !lasts(r.New) {
-				return true
-			}
-			if o.d.Stops() {
-				return false
+// emptied returns the paths of owned values that go, or change to one that a conversion may drop.
+func (o *owners) emptied() *smdpath.Set {
+	out := smdpath.NewSet()
+	for _, m := range []*managedFields{o.was, o.is} {
+		for _, who := range m.order {
+			for p := range paths(o.here(m.entry(who))) {
+				if o.d.Stops() {
+					return out
+				}
+				if r := o.d.Resolve(p); r.Changed && !diff.Lasts(r.Place.Node, r.New) {
+					out.Insert(p.Copy())
+				}
 			}
 		}
 	}
-	return false
+	return out
 }
 
 // haveVersions reports whether the entries before and after have different versions.
@@ -92,33 +101,12 @@ func (o *owners) addValues(to *smdpath.Set, e *managedEntry) {
 // isValue reports whether the new object has a value at a path that no conversion drops, and whose parts have no owners of their own.
 func (o *owners) isValue(p smdpath.Path) bool {
 	r := o.d.Resolve(p)
-	return !diff.StaysContainer(r.Place.Node, r.New, r.New) && lasts(r.New)
+	return !diff.StaysContainer(r.Place.Node, r.New, r.New) && diff.Lasts(r.Place.Node, r.New)
 }
 
-// lasts reports whether a value is a boolean, a number or a string other than zero, or has one in it. A conversion may drop anything else.
-func lasts(v rawjson.Value) bool {
-	has := false
-	switch v.Kind() {
-	case rawjson.Bool:
-		has = v.Raw()[0] == 't'
-	case rawjson.Number:
-		has = v.NormalNumber() != "0"
-	case rawjson.String:
-		has = v.Text() != ""
-	default:
-	}
-	for m := v.Members(); !has && m.Next(); {
-		has = lasts(m.Value())
-	}
-	for i := v.Items(); !has && i.Next(); {
-		has = lasts(i.Value())
-	}
-	return has
-}
-
-// mayEmpty reports whether a conversion may drop a struct, map or list that an entry applies, with a value that nobody owns. The values of another
-// version are not known, and those that an entry that moves will meet. Every object keeps its metadata.
-func (o *owners) mayEmpty(e *managedEntry, values *smdpath.Set, moves bool) bool {
+// mayEmpty reports whether a conversion may drop a struct, map or list that an entry applies and something was emptied in, with a value that nobody owns.
+// The values of another version are not known, and those that an entry that moves will meet. Every object keeps its metadata.
+func (o *owners) mayEmpty(e *managedEntry, values, emptied *smdpath.Set, moves bool) bool {
 	kind := o.d.Kind.In(e.wroteIn)
 	if kind == nil {
 		return true
@@ -136,7 +124,8 @@ func (o *owners) mayEmpty(e *managedEntry, values *smdpath.Set, moves bool) bool
 			if isMetadata || !under(values, p[:n]...).Empty() {
 				break
 			}
-			if moves || e.wroteIn != o.version || o.hasUnowned(p[:n]) {
+			isFull := emptied != nil && under(emptied, p[:n]...).Empty() && !o.d.Kind.Alike(e.wroteIn, smdpath.NewSet(p[:n])).Empty()
+			if !isFull && (moves || e.wroteIn != o.version || o.hasUnowned(p[:n])) {
 				return true
 			}
 		}
