@@ -21,7 +21,7 @@ func chargesAt(t *testing.T, k *schema.Kind, old, new, path string) bool {
 // D8: an apply converts the object to each version that has an entry. The conversion may drop an empty container, and with it the unowned
 // parts. So the whole object is charged.
 func TestD8_EmptyAppliedContainersAndAnEntryOfAnotherVersion(t *testing.T) {
-	spec := structOf("spec", `"color":{"type":"string"},"size":{"type":"integer"},"box":{"type":"object","properties":{"a":{"type":"string"},"b":{"type":"string"},"d":{"type":"string","default":"D"},"m":{"type":"object","x-kubernetes-map-type":"atomic","additionalProperties":{"type":"string"}}}}`)
+	spec := structOf("spec", `"color":{"type":"string"},"size":{"type":"integer"},"box":{"type":"object","properties":{"a":{"type":"string"},"b":{"type":"string"},"m":{"type":"object","x-kubernetes-map-type":"atomic","additionalProperties":{"type":"string"}}}}`)
 	permissions := permission(".spec.color", "color", "") + "," + permission(".spec.box.b", "b", "")
 	const whole = "."
 	of := func(color, box string, owners ...string) string {
@@ -34,7 +34,7 @@ func TestD8_EmptyAppliedContainersAndAnEntryOfAnotherVersion(t *testing.T) {
 	creator, painter := entry("v2", "creator", `".":{},"f:color":{}`), entry("v1", "painter", `"f:color":{}`)
 	bare := entry("v2", "creator", ``)
 	both, here := `"a":"x","b":"y"`, ownerIn("v1", "argo", "Apply", `{"f:spec":{"f:box":{}}}`)
-	of2, withB, withD := entry("v2", "creator", `"f:color":{}`), ownerIn("v1", "argo", "Apply", `{"f:spec":{"f:box":{"f:b":{}}}}`), ownerIn("v1", "argo", "Apply", `{"f:spec":{"f:box":{"f:d":{}}}}`)
+	of2, withB := entry("v2", "creator", `"f:color":{}`), ownerIn("v1", "argo", "Apply", `{"f:spec":{"f:box":{"f:b":{}}}}`)
 	withColor, sized := ownerIn("v1", "argo", "Apply", `{"f:spec":{"f:color":{},"f:box":{}}}`), entry("v1", "x", `"f:size":{}`)
 	boxed := func(field string) string { return entry("v1", "x", `"f:box":{"f:`+field+`":{}}`) }
 	for name, c := range map[string]struct {
@@ -67,9 +67,8 @@ func TestD8_EmptyAppliedContainersAndAnEntryOfAnotherVersion(t *testing.T) {
 		"a value is emptied beside an applied one":                  {of("c", `"a":"x","b":"y","m":{"k":"v"}`, withB, of2, boxed("m")), of("c", `"a":"x","b":"y","m":{}`, withB, of2, boxed("m")), false},
 		"a value is emptied, and all entries have one version":      {of("c", `"a":"x","m":{"k":"v"}`, here, boxed("m")), of("c", `"a":"x","m":{}`, here, boxed("m")), true},
 		"a value of another goes, and all entries have one version": {of("c", both, here, boxed("b")), of("c", `"a":"x"`, here, entry("v1", "x", `"f:box":{}`)), true},
-		"a value of another becomes its default":                    {of("c", `"a":"x","d":"E"`, here, boxed("d")), of("c", `"a":"x","d":"D"`, here, boxed("d")), true},
 		"a value beside it goes":                                    {object("v1", `"spec":{"color":"c","size":1,"box":{"a":"x"}}`, withColor, sized), object("v1", `"spec":{"color":"c","box":{"a":"x"}}`, withColor), false},
-		"a default is applied in it":                                {of("c", `"a":"x","d":"D"`, withD, creator), of("d", `"a":"x","d":"D"`, withD, bare, painter), true},
+		"an owner of a value goes":                                  {of("c", both, here, boxed("b")), of("c", both, here), true},
 		"a value is emptied that nobody owns":                       {of("c", `"a":"x","m":{"k":"v"}`, here, of2), of("c", `"a":"x","m":{}`, here, of2), false},
 		"zero is applied in it":                                     {of("c", `"a":"x","b":""`, withB, creator), of("d", `"a":"x","b":""`, withB, bare, painter), false},
 	} {
@@ -88,7 +87,7 @@ func TestD8_EmptyAppliedContainersAndAnEntryOfAnotherVersion(t *testing.T) {
 // known.
 func TestD8_EmptyAppliedContainersByTheNamesOfAnotherVersion(t *testing.T) {
 	inner := `{"type":"object","properties":{"a":{"type":"string"}}}`
-	here, there := structOf("spec", `"color":{"type":"string"},"box":`+inner), structOf("spec", `"color":{"type":"string"},"crate":`+inner)
+	here, there := structOf("spec", `"color":{"type":"string"},"out":{"type":"string","nullable":true},"box":`+inner), structOf("spec", `"color":{"type":"string"},"crate":`+inner)
 	color := permission(".spec.color", "color", "")
 	k := safesOf(t, lossless+said(color, color), here, there)("v1")
 	of := func(color, owned string, owners ...string) string {
@@ -103,6 +102,18 @@ func TestD8_EmptyAppliedContainersByTheNamesOfAnotherVersion(t *testing.T) {
 	}
 	if chargesAt(t, k, of("c", `"f:crate":{}`, painter), of("d", `"f:crate":{}`, painter), ".") {
 		t.Error("no version comes")
+	}
+	moved := func(out string) string {
+		return object("v1", fmt.Sprintf(`"spec":{"color":"c","out":%s,"box":{"a":"x"}}`, out), ownerIn("v1", "x", "Update", `{"f:metadata":{"f:labels":{"f:a":{}}},"f:spec":{"f:out":{}}}`), ownerIn("v2", "argo", "Apply", `{"f:spec":{"f:color":{},"f:crate":{}}}`))
+	}
+	if !chargesAt(t, k, moved(`"x"`), moved("null"), ".") {
+		t.Error("the other version may have the value in the crate")
+	}
+	labelled := func(label string) string {
+		return strings.Replace(moved("null"), `"name":"x"`, `"name":"x","labels":{`+label+`}`, 1)
+	}
+	if labelled("") == moved("null") || chargesAt(t, k, labelled(`"a":"b"`), labelled(""), ".") {
+		t.Error("a label is not in the crate")
 	}
 	whole := strings.Replace(there, `"crate":{`, `"crate":{"x-kubernetes-map-type":"atomic",`, 1)
 	if chargesAt(t, safesOf(t, lossless+said(color, color), here, whole)("v1"), of("c", `"f:crate":{},"f:color":{}`, creator), of("d", `"f:crate":{},"f:color":{}`, painter), ".") {

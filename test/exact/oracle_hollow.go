@@ -5,27 +5,28 @@ import (
 
 	"sigs.k8s.io/structured-merge-diff/v6/fieldpath"
 	"sigs.k8s.io/structured-merge-diff/v6/typed"
-
-	"github.com/fieldperm/fieldperm/schema"
 )
 
 // hollow charges the whole object if the next apply of a manager may remove what nobody owns: a conversion may drop a container in which nothing is
-// applied in the same version that has a scalar. It looks at the containers in which an owned value loses its scalars, and at all if owners change while
+// applied in the same version that has a scalar. It looks at the containers that lose an owned value or its scalars, and at all if owners change while
 // entries have or had several versions.
 func (t transfer) hollow(once func(place)) {
 	if t.kind.ConvertsByName() || t.stored != nil {
 		return
 	}
 	all := slices.Concat(t.was, t.is)
-	several := slices.ContainsFunc(all, func(e ownerEntry) bool { return e.version != all[0].version })
-	looksAt := func(e ownerEntry, container fieldpath.Path) bool {
-		named := ownerEntry{manager: e.manager, version: e.version, set: fieldpath.NewSet(container)}
-		return len(t.moved) > 0 && several || t.named(named).Empty() || slices.ContainsFunc(all, func(e ownerEntry) bool {
-			return slices.ContainsFunc(pathsOf(t.named(e)), func(p fieldpath.Path) bool {
-				at := t.follow(p)
-				return len(p) > len(container) && p[:len(container)].Equals(container) && !at.missing && at.changed(t.oracle) && !t.hasScalar(at.place, at.new)
-			})
-		})
+	every := len(t.moved) > 0 && slices.ContainsFunc(all, func(e ownerEntry) bool { return e.version != all[0].version })
+	var lost []fieldpath.Path
+	for _, e := range all {
+		for _, p := range pathsOf(t.named(e)) {
+			at := t.follow(p)
+			if changed := at.changed(t.oracle); changed && !hasScalar(at.new) || !changed && !t.is.of(e.manager).Has(p) {
+				lost = append(lost, p)
+			}
+		}
+	}
+	if !every && len(lost) == 0 {
+		return
 	}
 	unowned, err := t.withoutOwner()
 	for _, e := range t.is {
@@ -50,7 +51,10 @@ func (t transfer) hollow(once func(place)) {
 				if slices.ContainsFunc(values, isBelow) {
 					break
 				}
-				if looksAt(e, p[:n]) && (moves || !t.ofVersion(e) || err != nil || slices.ContainsFunc(unowned, isBelow)) {
+				touched := every || slices.ContainsFunc(lost, func(q fieldpath.Path) bool {
+					return isBelow(q) || t.named(ownerEntry{version: e.version, set: fieldpath.NewSet(q)}).Empty()
+				})
+				if touched && (moves || !t.ofVersion(e) || err != nil || slices.ContainsFunc(unowned, isBelow)) {
 					t.everything(once)
 					return
 				}
@@ -85,7 +89,7 @@ func (t transfer) appliedValues(of func(ownerEntry) bool) (out []fieldpath.Path)
 		here := t.named(e)
 		for _, p := range pathsOf(setOf(e)) {
 			at := t.follow(p)
-			if p.Equals(note) || here.Has(p) && !at.missing && !container(at.half(at.new, at.new)) && t.hasScalar(at.place, at.new) {
+			if p.Equals(note) || here.Has(p) && !at.missing && !container(at.half(at.new, at.new)) && hasScalar(at.new) {
 				out = append(out, p)
 			}
 		}
@@ -93,22 +97,8 @@ func (t transfer) appliedValues(of func(ownerEntry) bool) (out []fieldpath.Path)
 	return out
 }
 
-// hasScalar reports whether a value has a scalar in it, and is no default.
-func (t transfer) hasScalar(p place, v *value) bool {
-	has := v.isScalar()
-	if v.is(list) {
-		has = slices.ContainsFunc(v.items, func(item *value) bool { return t.hasScalar(place{node: schema.Unknown()}, item) })
-	}
-	if v.is(object) {
-		has = slices.ContainsFunc(v.members, func(m member) bool {
-			below := schema.Unknown()
-			if p.node.Map() != nil {
-				below = p.node.Map().Child(m.name)
-			}
-			return t.hasScalar(place{node: below}, m.value)
-		})
-	}
-	return has && !t.isDefault(p.half(nil, v))
+func hasScalar(v *value) bool {
+	return v.isScalar() || v != nil && (slices.ContainsFunc(v.items, hasScalar) || slices.ContainsFunc(v.members, func(m member) bool { return hasScalar(m.value) }))
 }
 
 // emptied charges as hollow does if no owner changes.

@@ -186,22 +186,6 @@ func StaysContainer(n *schema.Node, old, new rawjson.Value) bool {
 	return old.IsObject() && new.IsObject() && n.Map() != nil && !n.Map().Atomic() || old.IsList() && new.IsList() && n.List() != nil && !n.List().Atomic()
 }
 
-// Lasts reports whether every conversion keeps a value: it has a boolean, a number or a string in it, and is no declared default.
-func Lasts(n *schema.Node, v rawjson.Value) bool {
-	has := v.IsScalar()
-	for m := v.Members(); !has && m.Next(); {
-		inner := schema.Unknown()
-		if n.Map() != nil {
-			inner = n.Map().Child(m.Name().String())
-		}
-		has = Lasts(inner, m.Value())
-	}
-	for i := v.Items(); !has && i.Next(); {
-		has = Lasts(schema.Unknown(), i.Value())
-	}
-	return has && !isDefault(n.Default(), v)
-}
-
 // EqualAt compares two values that paths lead to. It caches results for large values, because many owners may name the same value.
 func (d *Differ) EqualAt(old, new rawjson.Value) bool {
 	if len(old.Raw()) < largeValue || len(new.Raw()) < largeValue {

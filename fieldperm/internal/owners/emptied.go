@@ -8,9 +8,9 @@ import (
 )
 
 // chargeEmptied charges the whole object if the next apply of a manager may remove what nobody owns. An apply converts the object to each version that has
-// an entry, with nothing but the owned values. A conversion may drop an empty struct, map or list, and a default. So what a manager applies stays only if
-// a value in it is applied in the same version: what others own by an update may go before. An entry that comes to another version has its own values
-// only: others may go back. It looks at what owned values went from, and at everything if owners change while entries have or had several versions.
+// an entry, with nothing but the owned values. A conversion may drop an empty struct, map or list. So what a manager applies stays only if a value in it
+// is applied in the same version: what others own by an update may go before. An entry that comes to another version has its own values only: others may
+// go back. It looks at what lost an owned value, and at everything if owners change while entries have or had several versions.
 func (o *owners) chargeEmptied() {
 	if o.d.Kind.ConvertsByName() {
 		return
@@ -45,16 +45,17 @@ func (o *owners) chargeEmptied() {
 	}
 }
 
-// emptied returns the paths of owned values that go, or change to one that a conversion may drop.
+// emptied returns the paths of owned values that go or lose their scalars, and of those that stay and lose an owner.
 func (o *owners) emptied() *smdpath.Set {
 	out := smdpath.NewSet()
 	for _, m := range []*managedFields{o.was, o.is} {
 		for _, who := range m.order {
+			owned := o.is.entry(who).set()
 			for p := range paths(o.here(m.entry(who))) {
 				if o.d.Stops() {
 					return out
 				}
-				if r := o.d.Resolve(p); r.Changed && !diff.Lasts(r.Place.Node, r.New) {
+				if r := o.d.Resolve(p); r.Changed && !hasScalar(r.New) || !r.Changed && !owned.Has(p) {
 					out.Insert(p.Copy())
 				}
 			}
@@ -101,7 +102,19 @@ func (o *owners) addValues(to *smdpath.Set, e *managedEntry) {
 // isValue reports whether the new object has a value at a path that no conversion drops, and whose parts have no owners of their own.
 func (o *owners) isValue(p smdpath.Path) bool {
 	r := o.d.Resolve(p)
-	return !diff.StaysContainer(r.Place.Node, r.New, r.New) && diff.Lasts(r.Place.Node, r.New)
+	return !diff.StaysContainer(r.Place.Node, r.New, r.New) && hasScalar(r.New)
+}
+
+// hasScalar reports whether a value is a boolean, a number or a string, or has one in it.
+func hasScalar(v rawjson.Value) bool {
+	has := v.IsScalar()
+	for m := v.Members(); !has && m.Next(); {
+		has = hasScalar(m.Value())
+	}
+	for i := v.Items(); !has && i.Next(); {
+		has = hasScalar(i.Value())
+	}
+	return has
 }
 
 // mayEmpty reports whether a conversion may drop a struct, map or list that an entry applies and something was emptied in, with a value that nobody owns.
@@ -111,6 +124,8 @@ func (o *owners) mayEmpty(e *managedEntry, values, emptied *smdpath.Set, moves b
 	if kind == nil {
 		return true
 	}
+	// A value of the request's version may be anywhere in another.
+	isAnywhere := emptied == nil || !isWithin(emptied, o.d.Kind.Alike(e.wroteIn, emptied))
 	for p := range paths(e.set()) {
 		if o.d.Stops() {
 			return false
@@ -124,8 +139,8 @@ func (o *owners) mayEmpty(e *managedEntry, values, emptied *smdpath.Set, moves b
 			if isMetadata || !under(values, p[:n]...).Empty() {
 				break
 			}
-			isFull := emptied != nil && under(emptied, p[:n]...).Empty() && !o.d.Kind.Alike(e.wroteIn, smdpath.NewSet(p[:n])).Empty()
-			if !isFull && (moves || e.wroteIn != o.version || o.hasUnowned(p[:n])) {
+			isTouched := isAnywhere || !under(emptied, p[:n]...).Empty()
+			if isTouched && (moves || e.wroteIn != o.version || o.hasUnowned(p[:n])) {
 				return true
 			}
 		}
