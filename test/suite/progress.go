@@ -160,6 +160,7 @@ func (p *progress) end(k key, e event) {
 	if isPackage {
 		delete(p.running, k)
 		p.done++
+		p.all = max(p.all, p.done) // A pattern stands for several packages.
 		p.now.Packages["./"+strings.TrimPrefix(short(e.Package), "./")] += e.Elapsed
 	}
 	switch {
