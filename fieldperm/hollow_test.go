@@ -109,6 +109,9 @@ func TestD8_EmptyAppliedContainersByTheNamesOfAnotherVersion(t *testing.T) {
 	if !chargesAt(t, k, moved(`"x"`), moved("null"), ".") {
 		t.Error("the other version may have the value in the crate")
 	}
+	if !chargesAt(t, k, moved(`"x"`), moved(`"y"`), ".") {
+		t.Error("the other version may have a part of the value in the crate")
+	}
 	labelled := func(label string) string {
 		return strings.Replace(moved("null"), `"name":"x"`, `"name":"x","labels":{`+label+`}`, 1)
 	}

@@ -57,6 +57,16 @@ func (k *Kind) Alike(apiVersion string, paths *smdpath.Set) *smdpath.Set {
 	return k.parts.Alike[apiVersion].of(paths)
 }
 
+// AlikeInAll returns the paths of managedFields that lead to the same field in every version whose fields are known. Callers must not change either set.
+func (k *Kind) AlikeInAll(paths *smdpath.Set) *smdpath.Set {
+	for _, l := range k.parts.Alike {
+		if l != nil {
+			paths = l.of(paths)
+		}
+	}
+	return paths
+}
+
 // Knows reports whether, according to the sources of the kind, an API server can convert it to a version.
 func (k *Kind) Knows(apiVersion string) bool {
 	_, known := k.parts.Alike[apiVersion]

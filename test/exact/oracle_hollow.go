@@ -17,10 +17,18 @@ func (t transfer) hollow(once func(place)) {
 	all := slices.Concat(t.was, t.is)
 	every := len(t.moved) > 0 && slices.ContainsFunc(all, func(e ownerEntry) bool { return e.version != all[0].version })
 	var lost []fieldpath.Path
+	alike := func(p fieldpath.Path) bool {
+		for version := range t.others {
+			if t.named(ownerEntry{version: version, set: fieldpath.NewSet(p)}).Empty() {
+				return false
+			}
+		}
+		return true
+	}
 	for _, e := range all {
 		for _, p := range pathsOf(t.named(e)) {
 			at := t.follow(p)
-			if changed := at.changed(t.oracle); changed && !hasScalar(at.new) || !changed && !t.is.of(e.manager).Has(p) {
+			if changed := at.changed(t.oracle); !at.missing && changed && (!hasScalar(at.new) || !alike(p)) || !changed && !t.is.of(e.manager).Has(p) {
 				lost = append(lost, p)
 			}
 		}
@@ -52,7 +60,7 @@ func (t transfer) hollow(once func(place)) {
 					break
 				}
 				touched := every || slices.ContainsFunc(lost, func(q fieldpath.Path) bool {
-					return isBelow(q) || t.named(ownerEntry{version: e.version, set: fieldpath.NewSet(q)}).Empty()
+					return isBelow(q) || !alike(q)
 				})
 				if touched && (moves || !t.ofVersion(e) || err != nil || slices.ContainsFunc(unowned, isBelow)) {
 					t.everything(once)

@@ -45,17 +45,21 @@ func (o *owners) chargeEmptied() {
 	}
 }
 
-// emptied returns the paths of owned values that go or lose their scalars, and of those that stay and lose an owner.
+// emptied returns the paths of owned values that go or lose their scalars, of those that change and that a version has in another form or elsewhere, and
+// of those that stay and lose an owner.
 func (o *owners) emptied() *smdpath.Set {
 	out := smdpath.NewSet()
 	for _, m := range []*managedFields{o.was, o.is} {
 		for _, who := range m.order {
-			owned := o.is.entry(who).set()
-			for p := range paths(o.here(m.entry(who))) {
+			owned, here := o.is.entry(who).set(), o.here(m.entry(who))
+			alike := o.d.Kind.AlikeInAll(here)
+			for p := range paths(here) {
 				if o.d.Stops() {
 					return out
 				}
-				if r := o.d.Resolve(p); r.Changed && !hasScalar(r.New) || !r.Changed && !owned.Has(p) {
+				r, points := o.d.Resolve(p), o.d.Points()
+				isUnclear := points[len(points)-1].End // Several items have the keys.
+				if r.Changed && (isUnclear || !hasScalar(r.New) || !alike.Has(p)) || !r.Changed && !owned.Has(p) {
 					out.Insert(p.Copy())
 				}
 			}
@@ -124,8 +128,7 @@ func (o *owners) mayEmpty(e *managedEntry, values, emptied *smdpath.Set, moves b
 	if kind == nil {
 		return true
 	}
-	// A value of the request's version may be anywhere in another.
-	isAnywhere := emptied == nil || !isWithin(emptied, o.d.Kind.Alike(e.wroteIn, emptied))
+	isAnywhere := emptied == nil || !isWithin(emptied, o.d.Kind.AlikeInAll(emptied))
 	for p := range paths(e.set()) {
 		if o.d.Stops() {
 			return false
