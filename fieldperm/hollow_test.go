@@ -34,7 +34,7 @@ func TestD8_EmptyAppliedContainersAndAnEntryOfAnotherVersion(t *testing.T) {
 	creator, painter := entry("v2", "creator", `".":{},"f:color":{}`), entry("v1", "painter", `"f:color":{}`)
 	bare := entry("v2", "creator", ``)
 	both, here := `"a":"x","b":"y"`, ownerIn("v1", "argo", "Apply", `{"f:spec":{"f:box":{}}}`)
-	of2, withB := entry("v2", "creator", `"f:color":{}`), ownerIn("v1", "argo", "Apply", `{"f:spec":{"f:box":{"f:b":{}}}}`)
+	colored, withB := entry("v2", "creator", `"f:color":{}`), ownerIn("v1", "argo", "Apply", `{"f:spec":{"f:box":{"f:b":{}}}}`)
 	withColor, sized := ownerIn("v1", "argo", "Apply", `{"f:spec":{"f:color":{},"f:box":{}}}`), entry("v1", "x", `"f:size":{}`)
 	boxed := func(field string) string { return entry("v1", "x", `"f:box":{"f:`+field+`":{}}`) }
 	for name, c := range map[string]struct {
@@ -61,15 +61,15 @@ func TestD8_EmptyAppliedContainersAndAnEntryOfAnotherVersion(t *testing.T) {
 		"the field of another owner in it is removed":               {of("c", both, argo(""), painter, entry("v1", "x", `"f:box":{"f:b":{}}`)), of("c", `"a":"x"`, argo(""), painter), true},
 		"nobody applies":                                            {of("c", both, entry("v2", "x", `"f:box":{}`), creator), of("d", both, entry("v2", "x", `"f:box":{}`), bare, painter), false},
 		"all of it has owners, but for the rest":                    {of("c", `"b":"y"`, argo(""), creator), of("d", `"b":"y"`, argo(""), bare, painter), true},
-		"a value of another is emptied, and owners stay":            {of("c", `"a":"x","m":{"k":"v"}`, here, of2, boxed("m")), of("c", `"a":"x","m":{}`, here, of2, boxed("m")), true},
-		"a value of another becomes zero":                           {of("c", both, here, of2, boxed("b")), of("c", `"a":"x","b":""`, here, of2, boxed("b")), false},
-		"a value of another changes":                                {of("c", both, here, of2, boxed("b")), of("c", `"a":"x","b":"z"`, here, of2, boxed("b")), false},
-		"a value is emptied beside an applied one":                  {of("c", `"a":"x","b":"y","m":{"k":"v"}`, withB, of2, boxed("m")), of("c", `"a":"x","b":"y","m":{}`, withB, of2, boxed("m")), false},
+		"a value of another is emptied, and owners stay":            {of("c", `"a":"x","m":{"k":"v"}`, here, colored, boxed("m")), of("c", `"a":"x","m":{}`, here, colored, boxed("m")), true},
+		"a value of another becomes zero":                           {of("c", both, here, colored, boxed("b")), of("c", `"a":"x","b":""`, here, colored, boxed("b")), false},
+		"a value of another changes":                                {of("c", both, here, colored, boxed("b")), of("c", `"a":"x","b":"z"`, here, colored, boxed("b")), false},
+		"a value is emptied beside an applied one":                  {of("c", `"a":"x","b":"y","m":{"k":"v"}`, withB, colored, boxed("m")), of("c", `"a":"x","b":"y","m":{}`, withB, colored, boxed("m")), false},
 		"a value is emptied, and all entries have one version":      {of("c", `"a":"x","m":{"k":"v"}`, here, boxed("m")), of("c", `"a":"x","m":{}`, here, boxed("m")), true},
 		"a value of another goes, and all entries have one version": {of("c", both, here, boxed("b")), of("c", `"a":"x"`, here, entry("v1", "x", `"f:box":{}`)), true},
 		"a value beside it goes":                                    {object("v1", `"spec":{"color":"c","size":1,"box":{"a":"x"}}`, withColor, sized), object("v1", `"spec":{"color":"c","box":{"a":"x"}}`, withColor), false},
 		"an owner of a value goes":                                  {of("c", both, here, boxed("b")), of("c", both, here), true},
-		"a value is emptied that nobody owns":                       {of("c", `"a":"x","m":{"k":"v"}`, here, of2), of("c", `"a":"x","m":{}`, here, of2), false},
+		"a value is emptied that nobody owns":                       {of("c", `"a":"x","m":{"k":"v"}`, here, colored), of("c", `"a":"x","m":{}`, here, colored), false},
 		"zero is applied in it":                                     {of("c", `"a":"x","b":""`, withB, creator), of("d", `"a":"x","b":""`, withB, bare, painter), false},
 	} {
 		k := safesOf(t, lossless+said(permissions, permissions), spec, spec)("v1")

@@ -17,8 +17,12 @@ func (o *owners) chargeEmptied() {
 	}
 	var emptied *smdpath.Set // Nil is everything.
 	if len(o.changed) == 0 || !o.haveVersions() {
-		if emptied = o.emptied(); emptied.Empty() {
+		emptied = o.emptied()
+		switch {
+		case emptied.Empty():
 			return
+		case !isWithin(emptied, o.d.Kind.AlikeInAll(emptied)):
+			emptied = nil // Another version may have it in any struct, map or list.
 		}
 	}
 	all := map[string]*smdpath.Set{}
@@ -49,8 +53,11 @@ func (o *owners) chargeEmptied() {
 // of those that stay and lose an owner.
 func (o *owners) emptied() *smdpath.Set {
 	out := smdpath.NewSet()
-	for _, m := range []*managedFields{o.was, o.is} {
+	for i, m := range []*managedFields{o.was, o.is} {
 		for _, who := range m.order {
+			if i > 0 && !o.changed[who] {
+				continue // It owned the same before.
+			}
 			owned, here := o.is.entry(who).set(), o.here(m.entry(who))
 			alike := o.d.Kind.AlikeInAll(here)
 			for p := range paths(here) {
@@ -128,7 +135,6 @@ func (o *owners) mayEmpty(e *managedEntry, values, emptied *smdpath.Set, moves b
 	if kind == nil {
 		return true
 	}
-	isAnywhere := emptied == nil || !isWithin(emptied, o.d.Kind.AlikeInAll(emptied))
 	for p := range paths(e.set()) {
 		if o.d.Stops() {
 			return false
@@ -142,7 +148,7 @@ func (o *owners) mayEmpty(e *managedEntry, values, emptied *smdpath.Set, moves b
 			if isMetadata || !under(values, p[:n]...).Empty() {
 				break
 			}
-			isTouched := isAnywhere || !under(emptied, p[:n]...).Empty()
+			isTouched := emptied == nil || !under(emptied, p[:n]...).Empty()
 			if isTouched && (moves || e.wroteIn != o.version || o.hasUnowned(p[:n])) {
 				return true
 			}
