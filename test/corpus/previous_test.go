@@ -1,6 +1,7 @@
 package corpus
 
 import (
+	"errors"
 	"os"
 	"slices"
 	"strings"
@@ -18,8 +19,8 @@ func TestPrevious_Scenarios(t *testing.T) {
 		raw, err := os.ReadFile(file)
 		return err == nil && strings.Contains(string(raw), "\n  fragment: ")
 	})
-	world, err := previous.Offline(files)
-	must(t, err)
+	world, before, now := previous.Offline(files)
+	must(t, errors.Join(before, now))
 	tally := previous.Tally{}
 	for _, s := range scenarios(t) {
 		for _, step := range s.Reviewed() {

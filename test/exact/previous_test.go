@@ -2,6 +2,7 @@ package exact
 
 import (
 	"context"
+	"errors"
 	"maps"
 	"slices"
 	"strings"
@@ -17,8 +18,8 @@ func TestPrevious_BuiltInKinds(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	world, err := previous.Offline(nil)
-	if err != nil {
+	world, before, now := previous.Offline(nil)
+	if err := errors.Join(before, now); err != nil {
 		t.Fatal(err)
 	}
 	tally := previous.Tally{}
