@@ -2,6 +2,7 @@ package fieldperm
 
 import (
 	"fmt"
+	"slices"
 	"strings"
 	"testing"
 
@@ -43,8 +44,8 @@ func TestD8_EmptyAppliedContainersAndAnEntryOfAnotherVersion(t *testing.T) {
 	}{
 		"another version comes":                                     {of("c", both, argo(""), creator), of("d", both, argo(""), bare, painter), true},
 		"it is there before":                                        {of("c", both, argo(""), bare, painter), of("d", both, argo(""), bare, entry("v1", "another", `"f:color":{}`)), true},
-		"no other version is there":                                 {of("c", both, here, painter), of("d", both, here, entry("v1", "another", `"f:color":{}`)), false},
-		"owners stay":                                               {of("c", both, argo(""), bare, painter), of("d", both, argo(""), bare, painter), false},
+		"no other version is there":                                 {of("c", both, here, painter), of("d", both, here, entry("v1", "another", `"f:color":{}`)), true},
+		"owners stay":                                               {of("c", both, argo(""), bare, painter), of("d", both, argo(""), bare, painter), true},
 		"it is applied with something in it":                        {of("c", both, argo(`"f:b":{}`), creator), of("d", both, argo(`"f:b":{}`), bare, painter), false},
 		"another owns something in it":                              {of("c", both, argo(""), creator, entry("v2", "x", `"f:box":{"f:b":{}}`)), of("d", both, argo(""), bare, painter, entry("v2", "x", `"f:box":{"f:b":{}}`)), true},
 		"another applies a value in it":                             {of("c", both, argo(""), creator, ownerIn("v2", "x", "Apply", `{"f:spec":{"f:box":{"f:b":{}}}}`)), of("d", both, argo(""), bare, painter, ownerIn("v2", "x", "Apply", `{"f:spec":{"f:box":{"f:b":{}}}}`)), false},
@@ -62,14 +63,14 @@ func TestD8_EmptyAppliedContainersAndAnEntryOfAnotherVersion(t *testing.T) {
 		"nobody applies":                                            {of("c", both, entry("v2", "x", `"f:box":{}`), creator), of("d", both, entry("v2", "x", `"f:box":{}`), bare, painter), false},
 		"all of it has owners, but for the rest":                    {of("c", `"b":"y"`, argo(""), creator), of("d", `"b":"y"`, argo(""), bare, painter), true},
 		"a value of another is emptied, and owners stay":            {of("c", `"a":"x","m":{"k":"v"}`, here, colored, boxed("m")), of("c", `"a":"x","m":{}`, here, colored, boxed("m")), true},
-		"a value of another becomes zero":                           {of("c", both, here, colored, boxed("b")), of("c", `"a":"x","b":""`, here, colored, boxed("b")), false},
-		"a value of another changes":                                {of("c", both, here, colored, boxed("b")), of("c", `"a":"x","b":"z"`, here, colored, boxed("b")), false},
+		"a value of another becomes zero":                           {of("c", both, here, colored, boxed("b")), of("c", `"a":"x","b":""`, here, colored, boxed("b")), true},
+		"a value of another changes":                                {of("c", both, here, colored, boxed("b")), of("c", `"a":"x","b":"z"`, here, colored, boxed("b")), true},
 		"a value is emptied beside an applied one":                  {of("c", `"a":"x","b":"y","m":{"k":"v"}`, withB, colored, boxed("m")), of("c", `"a":"x","b":"y","m":{}`, withB, colored, boxed("m")), false},
 		"a value is emptied, and all entries have one version":      {of("c", `"a":"x","m":{"k":"v"}`, here, boxed("m")), of("c", `"a":"x","m":{}`, here, boxed("m")), true},
 		"a value of another goes, and all entries have one version": {of("c", both, here, boxed("b")), of("c", `"a":"x"`, here, entry("v1", "x", `"f:box":{}`)), true},
-		"a value beside it goes":                                    {object("v1", `"spec":{"color":"c","size":1,"box":{"a":"x"}}`, withColor, sized), object("v1", `"spec":{"color":"c","box":{"a":"x"}}`, withColor), false},
+		"a value beside it goes":                                    {object("v1", `"spec":{"color":"c","size":1,"box":{"a":"x"}}`, withColor, sized), object("v1", `"spec":{"color":"c","box":{"a":"x"}}`, withColor), true},
 		"an owner of a value goes":                                  {of("c", both, here, boxed("b")), of("c", both, here), true},
-		"a value is emptied that nobody owns":                       {of("c", `"a":"x","m":{"k":"v"}`, here, colored), of("c", `"a":"x","m":{}`, here, colored), false},
+		"a value is emptied that nobody owns":                       {of("c", `"a":"x","m":{"k":"v"}`, here, colored), of("c", `"a":"x","m":{}`, here, colored), true},
 		"zero is applied in it":                                     {of("c", `"a":"x","b":""`, withB, creator), of("d", `"a":"x","b":""`, withB, bare, painter), false},
 	} {
 		k := safesOf(t, lossless+said(permissions, permissions), spec, spec)("v1")
@@ -97,11 +98,18 @@ func TestD8_EmptyAppliedContainersByTheNamesOfAnotherVersion(t *testing.T) {
 	if !chargesAt(t, k, of("c", `"f:crate":{}`, creator), of("d", `"f:crate":{}`, painter), ".") {
 		t.Error("the crate is the box, and it goes")
 	}
+	got, err := Diff(t.Context(), []byte(of("c", `"f:crate":{}`, painter)), []byte(of("d", `"f:crate":{}`, painter)), k, nil)
+	says := func(r Requirement) bool {
+		return r.Path.String() == "." && strings.HasPrefix(r.Instead, `"argo" applies .spec.crate in g.example/v2 without a value that every version has in it`)
+	}
+	if err != nil || !slices.ContainsFunc(got, says) {
+		t.Errorf("the cure is missing in %v (%v)", got, err)
+	}
 	if !chargesAt(t, k, of("c", `"f:crate":{"f:a":{}}`, creator), of("d", `"f:crate":{"f:a":{}}`, painter), ".") {
 		t.Error("the value in the crate may be null")
 	}
-	if chargesAt(t, k, of("c", `"f:crate":{}`, painter), of("d", `"f:crate":{}`, painter), ".") {
-		t.Error("no version comes")
+	if !chargesAt(t, k, of("c", `"f:crate":{}`, painter), of("d", `"f:crate":{}`, painter), ".") {
+		t.Error("the other version may have a part of the color in the crate")
 	}
 	moved := func(out string) string {
 		return object("v1", fmt.Sprintf(`"spec":{"color":"c","out":%s,"box":{"a":"x"}}`, out), ownerIn("v1", "x", "Update", `{"f:metadata":{"f:labels":{"f:a":{}}},"f:spec":{"f:out":{}}}`), ownerIn("v2", "argo", "Apply", `{"f:spec":{"f:color":{},"f:crate":{}}}`))
@@ -112,14 +120,67 @@ func TestD8_EmptyAppliedContainersByTheNamesOfAnotherVersion(t *testing.T) {
 	if !chargesAt(t, k, moved(`"x"`), moved(`"y"`), ".") {
 		t.Error("the other version may have a part of the value in the crate")
 	}
-	labelled := func(label string) string {
-		return strings.Replace(moved("null"), `"name":"x"`, `"name":"x","labels":{`+label+`}`, 1)
-	}
-	if labelled("") == moved("null") || chargesAt(t, k, labelled(`"a":"b"`), labelled(""), ".") {
-		t.Error("a label is not in the crate")
-	}
 	whole := strings.Replace(there, `"crate":{`, `"crate":{"x-kubernetes-map-type":"atomic",`, 1)
 	if chargesAt(t, safesOf(t, lossless+said(color, color), here, whole)("v1"), of("c", `"f:crate":{},"f:color":{}`, creator), of("d", `"f:crate":{},"f:color":{}`, painter), ".") {
 		t.Error("the crate is atomic: its owner owns its contents")
+	}
+}
+
+// D8: a value keeps what it is applied in only if each version has it there, because a conversion of the owned values alone may drop it (T40). A declared
+// default comes back with the next apply, and an annotation that two versions show is no conversion's.
+func TestD8_WhatKeepsAnAppliedContainer(t *testing.T) {
+	here := structOf("spec", `"mode":{"type":"string"},"box":{"type":"object","properties":{"va":{"type":"integer"},"b":{"type":"string"},"d":{"type":"string","default":"x"},"in":{"type":"object","properties":{"d":{"type":"string","default":"x"}}},"at":{"type":"object","x-kubernetes-map-type":"atomic","properties":{"n":{"type":"string"}}},"more":{"type":"object","x-kubernetes-map-type":"atomic","properties":{"n":{"type":"string"}}}}}`)
+	there := structOf("spec", `"mode":{"type":"string"},"val":{"type":"integer"},"box":{"type":"object","properties":{"b":{"type":"string"},"d":{"type":"string","default":"x"},"in":{"type":"object","properties":{"d":{"type":"string","default":"x"}}},"at":{"type":"object","x-kubernetes-map-type":"atomic","properties":{"n":{"type":"string"}}},"more":{"type":"object","x-kubernetes-map-type":"atomic","properties":{"n":{"type":"string"},"o":{"type":"string"}}}}}`)
+	mode := permission(".spec.mode", "mode", "")
+	k := safesOf(t, lossless+said(mode, mode), here, there)("v1")
+	of := func(mode, box string, owners ...string) string {
+		return object("v1", fmt.Sprintf(`"spec":{"mode":%q,"box":{%s}}`, mode, box), append(owners, ownerIn("v1", "x", "Update", `{"f:spec":{"f:mode":{}}}`))...)
+	}
+	argo := func(version, fields string) string {
+		return ownerIn(version, "argo", "Apply", `{"f:spec":{"f:box":{`+fields+`}}}`)
+	}
+	for name, c := range map[string]struct {
+		box, owner string
+		charged    bool
+	}{
+		"a value that another version has elsewhere":          {`"va":1,"b":"y"`, argo("v1", `"f:va":{}`), true},
+		"a value in the same place":                           {`"at":{"n":"n"},"b":"y"`, argo("v1", `"f:at":{}`), false},
+		"a whole value of which the other version has more":   {`"more":{"n":"n"},"b":"y"`, argo("v1", `"f:more":{}`), true},
+		"a default beside nothing":                            {`"d":"x"`, argo("v1", ``), false},
+		"another value than the default":                      {`"d":"y"`, argo("v1", ``), true},
+		"a default in what nobody applies":                    {`"in":{"d":"x"}`, argo("v1", ``), true},
+		"an annotation beside one that nobody owns":           {`"b":"y"`, ownerIn("v1", "argo", "Apply", `{"f:metadata":{"f:annotations":{"f:a":{}}}}`), true},
+		"a value of the other version in the same place":      {`"at":{"n":"n"},"b":"y"`, argo("v2", `"f:at":{}`), false},
+		"an annotation of the other version":                  {`"b":"y"`, ownerIn("v2", "argo", "Apply", `{"f:metadata":{"f:annotations":{"f:a":{}}}}`), false},
+		"an annotation of the other version that is not here": {`"b":"y"`, ownerIn("v2", "argo", "Apply", `{"f:metadata":{"f:annotations":{"f:c":{}}}}`), true},
+	} {
+		annotated := func(o string) string {
+			return strings.Replace(o, `"name":"x"`, `"name":"x","annotations":{"a":"b","of":"nobody"}`, 1)
+		}
+		before, after := annotated(of("c", c.box, c.owner)), annotated(of("d", c.box, c.owner))
+		if before == of("c", c.box, c.owner) {
+			t.Fatal("no annotation")
+		}
+		if got := chargesAt(t, k, before, after, "."); got != c.charged {
+			t.Errorf("%s: the whole object is charged: %t, want %t", name, got, c.charged)
+		}
+	}
+}
+
+// D8: an API server honours the entries of a version that is no longer served. Its fields are not known, so no value keeps a container in it (U1).
+func TestD8_AnEntryOfAVersionThatIsNotServed(t *testing.T) {
+	spec := structOf("spec", `"mode":{"type":"string"},"box":{"type":"object","properties":{"a":{"type":"string"},"b":{"type":"string"}}}`)
+	mode := permission(".spec.mode", "mode", "")
+	k := safesOf(t, lossless+said(mode, mode)+unserved, spec, spec)("v1")
+	of := func(mode string, owners ...string) string {
+		return object("v1", fmt.Sprintf(`"spec":{"mode":%q,"box":{"a":"x","b":"y"}}`, mode), append(owners, ownerIn("v1", "argo", "Apply", `{"f:spec":{"f:box":{"f:a":{}}}}`))...)
+	}
+	setter := ownerIn("v1", "x", "Update", `{"f:spec":{"f:mode":{}}}`)
+	if chargesAt(t, k, of("c", setter), of("d", setter), ".") {
+		t.Error("the value is in the box")
+	}
+	old := ownerIn("v2", "admin", "Update", `{"f:metadata":{"f:labels":{"f:a":{}}}}`)
+	if !chargesAt(t, k, of("c", setter, old), of("d", setter, old), ".") {
+		t.Error("the version that is not served may have the value elsewhere")
 	}
 }

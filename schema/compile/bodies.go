@@ -26,7 +26,10 @@ func (c *compiler) deriveBodies() {
 	grafts := map[schema.Body]*graft{}
 	for _, gvk := range inOrder(c.owner) {
 		resource := c.owner[gvk].resource(gvk)
-		own, _ := endpoint.Lookup(resource.Group, resource.Resource, "")
+		own, isBuiltIn := endpoint.Lookup(resource.Group, resource.Resource, "")
+		if isBuiltIn && !own.Whole {
+			continue // A Binding is no object: it writes a part of one.
+		}
 		for _, e := range endpoint.Writers(resource.Group, resource.Resource) {
 			if e.Body.Kind == "" || e.GroupKind() == gvk.GroupKind() {
 				continue

@@ -133,27 +133,41 @@ func (m match) compare(a, b schema.Type) *schema.Likeness {
 	return m.inside(a, b)
 }
 
-// inside compares the parts of two types that are not the same. Lists with different keys have no items in common.
+// inside compares the parts of two types that are not the same. They are the same all the same if they have the same parts. Lists with different keys have
+// no items in common.
 func (m match) inside(a, b schema.Type) *schema.Likeness {
 	one, two := a.Atom(), b.Atom()
 	below := func(step fieldpath.Element) *schema.Likeness { return m.compare(a.At(step), b.At(step)) }
 	values := fieldpath.Element{Any: true}
+	out, isAtomic, isMap := &schema.Likeness{}, false, true
 	switch {
 	case (one.Map == nil) != (two.Map == nil) || (one.List == nil) != (two.List == nil) || (one.Scalar == nil) != (two.Scalar == nil):
-	case one.Map != nil && one.Map.ElementRelationship != smd.Atomic && one.Map.ElementRelationship == two.Map.ElementRelationship:
-		out := &schema.Likeness{Fields: map[string]*schema.Likeness{}}
+		return nil
+	case one.Map != nil && one.Map.ElementRelationship == two.Map.ElementRelationship:
+		out.Fields, isAtomic = map[string]*schema.Likeness{}, one.Map.ElementRelationship == smd.Atomic
 		for name := range a.Fields() {
 			out.Fields[name] = below(fieldpath.Element{Name: name})
 		}
 		for name := range b.Fields() {
 			out.Fields[name] = below(fieldpath.Element{Name: name})
 		}
-		if schema.HasValues(one.Map) && schema.HasValues(two.Map) {
+		if isMap = schema.HasValues(one.Map); isMap && schema.HasValues(two.Map) {
 			out.Items = below(values)
 		}
-		return out
-	case one.List != nil && one.List.ElementRelationship != smd.Atomic && schema.SameItems(one.List, two.List):
-		return &schema.Likeness{Items: below(values)}
+	case one.List != nil && schema.SameItems(one.List, two.List):
+		out.Items, isAtomic = below(values), one.List.ElementRelationship == smd.Atomic
+	default:
+		return nil
 	}
-	return nil
+	isWhole := out.Items == allAlike || !isMap && !schema.HasValues(two.Map)
+	for _, l := range out.Fields {
+		isWhole = isWhole && l == allAlike
+	}
+	switch {
+	case isWhole:
+		return allAlike
+	case isAtomic:
+		return nil
+	}
+	return out
 }

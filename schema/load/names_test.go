@@ -11,6 +11,7 @@ import (
 	"github.com/fieldperm/fieldperm/fieldperm"
 	"github.com/fieldperm/fieldperm/schema"
 	"github.com/fieldperm/fieldperm/schema/compile"
+	"github.com/fieldperm/fieldperm/schema/endpoint"
 )
 
 const (
@@ -223,5 +224,34 @@ func TestA2_AScaleNeedsWhatItsVersionCannotPlace(t *testing.T) {
 	}
 	if got := k.Unplaced(); len(got) != 1 || got[0].Path != ".spec.secret" || got[0].Version != "v1" {
 		t.Errorf("unplaced are %+v", got)
+	}
+}
+
+// C1: the body of a resource has the verbs of its own kind only. What binds a Pod writes a part of it, and is no other object that the Pod becomes a part of.
+func TestC1_AnObjectHasTheVerbsOfItsKindOnly(t *testing.T) {
+	s, errs := Offline(nil)
+	if len(errs) > 0 {
+		t.Fatal(errs)
+	}
+	compared := 0
+	for _, e := range endpoint.All() {
+		if e.Subresource != "" && e.Subresource != "status" || e.Body.Kind == "" || endpoint.IsBinding(e.Group, e.Resource, e.Subresource) || e.Resource == "events" {
+			continue
+		}
+		for _, version := range e.Versions {
+			own := runtimeschema.GroupVersionKind{Group: e.Group, Version: version, Kind: e.Body.Kind}
+			k, err := s.Kind(own)
+			if err != nil {
+				continue // The built-in kinds are those of one version of the API server, and endpoints of all.
+			}
+			body, err := s.KindFor(own, schema.ResourceRef{Group: e.Group, Version: version, Resource: e.Resource, Subresource: e.Subresource})
+			if err != nil || body != k {
+				t.Errorf("%s/%s of %s has verbs of other kinds (%v)", e.Resource, e.Subresource, own, err)
+			}
+			compared++
+		}
+	}
+	if compared < 50 {
+		t.Errorf("%d endpoints were compared", compared)
 	}
 }

@@ -1,39 +1,18 @@
 package exact
 
 import (
+	"errors"
 	"slices"
+	"strconv"
 
 	"sigs.k8s.io/structured-merge-diff/v6/fieldpath"
 	"sigs.k8s.io/structured-merge-diff/v6/typed"
 )
 
 // hollow charges the whole object if the next apply of a manager may remove what nobody owns: a conversion may drop a container in which nothing is
-// applied in the same version that has a scalar. It looks at the containers that lose an owned value or its scalars, and at all if owners change while
-// entries have or had several versions.
+// applied in the same version that has a scalar and that every version has there.
 func (t transfer) hollow(once func(place)) {
 	if t.kind.ConvertsByName() || t.stored != nil {
-		return
-	}
-	all := slices.Concat(t.was, t.is)
-	every := len(t.moved) > 0 && slices.ContainsFunc(all, func(e ownerEntry) bool { return e.version != all[0].version })
-	var lost []fieldpath.Path
-	alike := func(p fieldpath.Path) bool {
-		for version := range t.others {
-			if t.named(ownerEntry{version: version, set: fieldpath.NewSet(p)}).Empty() {
-				return false
-			}
-		}
-		return true
-	}
-	for _, e := range all {
-		for _, p := range pathsOf(t.named(e)) {
-			at := t.follow(p)
-			if changed := at.changed(t.oracle); !at.missing && changed && (!hasScalar(at.new) || !alike(p)) || !changed && !t.is.of(e.manager).Has(p) {
-				lost = append(lost, p)
-			}
-		}
-	}
-	if !every && len(lost) == 0 {
 		return
 	}
 	unowned, err := t.withoutOwner()
@@ -59,10 +38,11 @@ func (t transfer) hollow(once func(place)) {
 				if slices.ContainsFunc(values, isBelow) {
 					break
 				}
-				touched := every || slices.ContainsFunc(lost, func(q fieldpath.Path) bool {
-					return isBelow(q) || !alike(q)
-				})
-				if touched && (moves || !t.ofVersion(e) || err != nil || slices.ContainsFunc(unowned, isBelow)) {
+				goes := func(q fieldpath.Path) bool {
+					isWithin := func(r fieldpath.Path) bool { return len(r) > len(q)-2 && r[:len(q)-1].Equals(q[:len(q)-1]) }
+					return isBelow(q) && !(t.isDefault(t.follow(q).place) && slices.ContainsFunc(pathsOf(setOf(e)), isWithin))
+				}
+				if moves || !t.ofVersion(e) || err != nil || slices.ContainsFunc(unowned, goes) {
 					t.everything(once)
 					return
 				}
@@ -88,16 +68,26 @@ func (t transfer) placeIn(e ownerEntry, p fieldpath.Path) place {
 	return t.in(t.others[e.version], p).place
 }
 
-// appliedValues are the paths of what some managers apply that has a scalar here.
+// appliedValues are the paths of what some managers apply that has a scalar here, and that every version has there. An annotation that two versions have is
+// no conversion's.
 func (t transfer) appliedValues(of func(ownerEntry) bool) (out []fieldpath.Path) {
 	for _, e := range t.is {
 		if !of(e) || !t.applies(e.manager) {
 			continue
 		}
 		here := t.named(e)
+		for version := range t.others {
+			here = here.Intersection(t.named(ownerEntry{version: version, set: here}))
+		}
+		for _, other := range slices.Concat(t.was, t.is) {
+			if t.kind.Knows(other.version) {
+				here = here.Intersection(t.named(ownerEntry{version: other.version, set: here}))
+			}
+		}
 		for _, p := range pathsOf(setOf(e)) {
 			at := t.follow(p)
-			if p.Equals(note) || here.Has(p) && !at.missing && !container(at.half(at.new, at.new)) && hasScalar(at.new) {
+			isAnnotation := len(p) == 3 && p[:2].Equals(note[:2])
+			if p.Equals(note) || (here.Has(p) || isAnnotation && !t.ofVersion(e)) && !at.missing && !container(at.half(at.new, at.new)) && hasScalar(at.new) {
 				out = append(out, p)
 			}
 		}
@@ -109,8 +99,11 @@ func hasScalar(v *value) bool {
 	return v.isScalar() || v != nil && (slices.ContainsFunc(v.items, hasScalar) || slices.ContainsFunc(v.members, func(m member) bool { return hasScalar(m.value) }))
 }
 
-// emptied charges as hollow does if no owner changes.
+// emptied charges as hollow does if values change and no owner does.
 func (o *oracle) emptied(root place) {
+	if len(o.charges) == 0 {
+		return
+	}
 	was, _ := readOwners(o.old.get("metadata").get("managedFields"))
 	is, ok := readOwners(o.new.get("metadata").get("managedFields"))
 	if ok && !o.create {
@@ -123,6 +116,9 @@ func (o *oracle) emptied(root place) {
 
 // withoutOwner are the leaves of the new object that no manager owns.
 func (t transfer) withoutOwner() ([]fieldpath.Path, error) {
+	if isBeyond(t.old) || isBeyond(t.new) {
+		return nil, errors.New("no API server reads such a number")
+	}
 	loose := typed.ParseableType{Schema: t.loose, TypeRef: loosenRef(t.root.ref)}
 	object, err := loose.FromUnstructured(t.new.native(), typed.AllowDuplicates)
 	if err != nil {
@@ -140,4 +136,13 @@ func (t transfer) withoutOwner() ([]fieldpath.Path, error) {
 func hasOwnedParts(p place) bool {
 	fields, items := p.atom.Map, p.atom.List
 	return fields != nil && fields.ElementRelationship != "atomic" || items != nil && items.ElementRelationship == "associative"
+}
+
+// isBeyond reports whether a value is or has a number that float64 cannot hold.
+func isBeyond(v *value) bool {
+	if v == nil {
+		return false
+	}
+	_, err := strconv.ParseFloat(v.text, 64)
+	return v.kind == number && err != nil || slices.ContainsFunc(v.items, isBeyond) || slices.ContainsFunc(v.members, func(m member) bool { return isBeyond(m.value) })
 }

@@ -19,7 +19,8 @@ func (o *oracle) ownership(root place) {
 	if was = was.lastOfEach(); o.stored != nil {
 		is = is.lastOfEach()
 	}
-	if e, only := o.onlyTime(); only {
+	e, only := o.onlyTime()
+	if only {
 		o.emptied(root)
 		was, is, wasOK, isOK = ownerList{e[0]}, ownerList{e[1]}, true, true
 	}
@@ -81,7 +82,9 @@ func (o *oracle) ownership(root place) {
 			}
 		}
 	}
-	t.hollow(once)
+	if !only {
+		t.hollow(once)
+	}
 }
 
 // compare charges the paths that a manager gained and lost.

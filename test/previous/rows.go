@@ -31,6 +31,15 @@ func Rows() []Row {
 			Is:     func(d Difference) bool { return d.Err != nil && isIrregular(d.Now) },
 		},
 		{
+			Name: "irregular, by the barriers of its sets", Looser: true,
+			Reason: "D10: each barrier of the kind is a demand of the whole object. A barrier with a parameter asks for the verb with it, wherever the names lead",
+			Is: func(d Difference) bool {
+				return isIrregular(d.Now) && slices.ContainsFunc(d.Now.Demands, func(now Demand) bool {
+					return now.Path == "." && len(now.AnyOf) == 1 && strings.HasPrefix(now.AnyOf[0], specific(d.Demand)+"(")
+				})
+			},
+		},
+		{
 			Name: "a key with its own verb", Looser: true,
 			Reason: "C7 is gone: metadata, labels and annotations cover the keys below them, as KEP-3617 says. powers.md says what they are worth",
 			Is: func(d Difference) bool {
@@ -44,6 +53,15 @@ func Rows() []Row {
 			Reason: "C7 is gone: what stood apart in a map that changes owners is covered by the verb of the map, unless it is behind a barrier",
 			Is: func(d Difference) bool {
 				return d.Owners && isKey(d.Path) && strings.HasPrefix(d.Path, ".metadata.") && !strings.HasPrefix(specific(d.Demand), "granular:label") && !strings.HasPrefix(specific(d.Demand), "granular:annotation")
+			},
+		},
+		{
+			Name: "a key with its own verb, behind a barrier", Looser: true,
+			Reason: "C7 is gone: a barrier on the verb of all keys asks for that verb, at a key with its own verb too",
+			Is: func(d Difference) bool {
+				return isKey(d.Path) && slices.ContainsFunc(d.Now.Demands, func(now Demand) bool {
+					return now.Path == d.Path && (strings.HasPrefix(now.AnyOf[0], "granular:annotation") || strings.HasPrefix(now.AnyOf[0], "granular:label")) && !slices.Contains(now.AnyOf, Generic)
+				})
 			},
 		},
 		{
@@ -61,6 +79,20 @@ func Rows() []Row {
 			Reason: "C8 is gone: what a document or a set says of Pods holds for Pods. A PermissionSchema about a fragment, and a set that names the workloads, hold in templates",
 			Is: func(d Difference) bool {
 				return (strings.Contains(d.Path, "emplate") || d.Owners && d.Path == "." && strings.Contains(specific(d.Demand), "emplate") || strings.HasPrefix(d.Path, ".data")) && !slices.Contains(d.AnyOf, Generic)
+			},
+		},
+		{
+			Name: "a barrier of Pods in a template, of owners", Looser: true,
+			Reason: "C8 is gone: the whole object of a workload is charged with the barriers of its own kind",
+			Is: func(d Difference) bool {
+				return d.OfPods && d.Kind != "Pod" && d.Owners && d.Path == "." && !slices.Contains(d.AnyOf, Generic)
+			},
+		},
+		{
+			Name: "a barrier in its place", Looser: true,
+			Reason: "versions: through the version in which a barrier has its place it is asked there. It was asked of every change, because another version may have the field elsewhere",
+			Is: func(d Difference) bool {
+				return d.Placed && strings.HasPrefix(d.Instead, "a field behind a barrier may have another name in version")
 			},
 		},
 		{

@@ -32,10 +32,11 @@ type World struct {
 	now    *schema.Schema
 	// atTimes are the verbs, without parameters, of barriers that depend on values.
 	atTimes func() map[string]bool
+	known   map[asked]bool
 }
 
 func newWorld(before *beforeschema.Schema, now *schema.Schema) *World {
-	return &World{before, now, sync.OnceValue(func() map[string]bool {
+	atTimes := sync.OnceValue(func() map[string]bool {
 		out := map[string]bool{}
 		for _, k := range before.Kinds() {
 			k.Walk(func(_ beforefieldpath.Pattern, n *beforeschema.Node) {
@@ -52,19 +53,49 @@ func newWorld(before *beforeschema.Schema, now *schema.Schema) *World {
 			})
 		}
 		return out
-	})}
+	})
+	return &World{before, now, atTimes, map[asked]bool{}}
 }
 
-// compare returns the differences between two answers.
-func (w *World) compare(before, now Answer) []Difference {
+// compare returns the differences between two answers about objects of a kind, nil if it did not compile.
+func (w *World) compare(before, now Answer, kind *schema.Kind) []Difference {
 	out := Compare(before, now)
 	for i := range out {
-		if d := &out[i]; len(d.AnyOf) > 0 {
+		d := &out[i]
+		if kind != nil {
+			d.Kind = kind.GroupVersionKind.Kind
+		}
+		if len(d.AnyOf) > 0 {
 			barrier, _, _ := strings.Cut(d.AnyOf[0], "(")
-			d.AtTimes = w.atTimes()[barrier]
+			pod, _ := w.now.Kind(podKind)
+			d.AtTimes, d.Placed, d.OfPods = w.atTimes()[barrier], w.has(asked{kind, barrier, true}), w.has(asked{pod, barrier, false})
 		}
 	}
 	return out
+}
+
+var podKind = runtimeschema.GroupVersionKind{Version: "v1", Kind: "Pod"}
+
+// asked is a question about a kind. Its answer does not change.
+type asked struct {
+	kind *schema.Kind
+	verb string
+	bars bool
+}
+
+// has reports whether a kind has a field with a verb, or one where the verb is a barrier.
+func (w *World) has(of asked) bool {
+	found, known := w.known[of]
+	if known || of.kind == nil {
+		return found
+	}
+	of.kind.Walk(func(_ fieldpath.Pattern, n *schema.Node) {
+		found = found || slices.ContainsFunc(n.Permissions(), func(p *schema.Permission) bool {
+			return p.Base().String() == of.verb && (!of.bars || p.MayBar())
+		})
+	})
+	w.known[of] = found
+	return found
 }
 
 // Offline compiles the built-in kinds, the catalogue and files. The first error has the faults of the previous core, the second one those of the core
@@ -86,8 +117,10 @@ func Offline(files []string) (w *World, previous, current error) {
 // Compare returns the differences in the review of a request, of granular and of uncovered.
 func (w *World) Compare(ctx context.Context, req *admissionv1.AdmissionRequest) []Difference {
 	var out []Difference
+	of := admission.RequestedResource(req)
+	kind, _ := w.now.KindFor(runtimeschema.GroupVersionKind{Group: req.Kind.Group, Version: req.Kind.Version, Kind: req.Kind.Kind}, of)
 	for _, at := range []admission.Endpoint{admission.Granular, admission.Uncovered} {
-		out = append(out, w.compare(w.Before(ctx, at, req), w.Now(ctx, at, req))...)
+		out = append(out, w.compare(w.Before(ctx, at, req), w.Now(ctx, at, req), kind)...)
 	}
 	return out
 }
@@ -186,7 +219,8 @@ func Definition(raw []byte) (*World, error) {
 // CompareObjects returns the differences in the comparison of two objects of a kind; old is nil for a creation. The verbs are barriers of
 // sets.
 func (w *World) CompareObjects(ctx context.Context, gvk runtimeschema.GroupVersionKind, old, new []byte, barriers []verbs.Verb) []Difference {
-	return w.compare(w.objectsBefore(ctx, gvk, old, new, barriers), w.objectsNow(ctx, gvk, old, new, barriers))
+	kind, _ := w.now.Kind(gvk)
+	return w.compare(w.objectsBefore(ctx, gvk, old, new, barriers), w.objectsNow(ctx, gvk, old, new, barriers), kind)
 }
 
 func (w *World) objectsNow(ctx context.Context, gvk runtimeschema.GroupVersionKind, old, new []byte, barriers []verbs.Verb) (out Answer) {

@@ -1,6 +1,7 @@
 package charge
 
 import (
+	"cmp"
 	"slices"
 
 	"github.com/fieldperm/fieldperm/fieldperm/change"
@@ -95,7 +96,7 @@ func (c *Charger) chargeHidden() {
 	}
 	for i := range c.Out {
 		if c.Out[i].Path.IsRoot() {
-			c.Out[i].Instead = kind.Instead()
+			c.Out[i].Instead = cmp.Or(c.Out[i].Instead, kind.Instead())
 		}
 	}
 }

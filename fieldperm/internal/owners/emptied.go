@@ -1,6 +1,10 @@
 package owners
 
 import (
+	"cmp"
+	"fmt"
+	"slices"
+
 	smdpath "sigs.k8s.io/structured-merge-diff/v6/fieldpath"
 
 	"github.com/fieldperm/fieldperm/fieldperm/internal/diff"
@@ -9,21 +13,11 @@ import (
 
 // chargeEmptied charges the whole object if the next apply of a manager may remove what nobody owns. An apply converts the object to each version that has
 // an entry, with nothing but the owned values. A conversion may drop an empty struct, map or list. So what a manager applies stays only if a value in it
-// is applied in the same version: what others own by an update may go before. An entry that comes to another version has its own values only: others may
-// go back. It looks at what lost an owned value, and at everything if owners change while entries have or had several versions.
+// is applied in the same version, and all versions have it there: what others own by an update may go before. An entry that comes to another version has
+// its own values only: others may go back. Another version may have what is written anywhere, so it does not matter where the request writes.
 func (o *owners) chargeEmptied() {
 	if o.d.Kind.ConvertsByName() {
 		return
-	}
-	var emptied *smdpath.Set // Nil is everything.
-	if len(o.changed) == 0 || !o.haveVersions() {
-		emptied = o.emptied()
-		switch {
-		case emptied.Empty():
-			return
-		case !isWithin(emptied, o.d.Kind.AlikeInAll(emptied)):
-			emptied = nil // Another version may have it in any struct, map or list.
-		}
 	}
 	all := map[string]*smdpath.Set{}
 	for _, who := range o.is.order {
@@ -42,48 +36,15 @@ func (o *owners) chargeEmptied() {
 			values = o.appliedValues(e.wroteIn)
 			all[e.wroteIn] = values
 		}
-		if o.mayEmpty(e, values, emptied, moves) {
+		if p := o.mayEmpty(e, values, moves); p != nil {
+			charged := len(o.d.Out)
 			o.chargeAll(who)
+			for i := range o.d.Out[charged:] {
+				o.d.Out[charged+i].Instead = fmt.Sprintf("%q applies %s in %s without a value that every version has in it, so a conversion may drop it: let it apply one", who.name, cmp.Or(p.String(), "."), e.wroteIn)
+			}
 			return
 		}
 	}
-}
-
-// emptied returns the paths of owned values that go or lose their scalars, of those that change and that a version has in another form or elsewhere, and
-// of those that stay and lose an owner.
-func (o *owners) emptied() *smdpath.Set {
-	out := smdpath.NewSet()
-	for i, m := range []*managedFields{o.was, o.is} {
-		for _, who := range m.order {
-			if i > 0 && !o.changed[who] {
-				continue // It owned the same before.
-			}
-			owned, here := o.is.entry(who).set(), o.here(m.entry(who))
-			alike := o.d.Kind.AlikeInAll(here)
-			for p := range paths(here) {
-				if o.d.Stops() {
-					return out
-				}
-				r, points := o.d.Resolve(p), o.d.Points()
-				isUnclear := points[len(points)-1].End // Several items have the keys.
-				if r.Changed && (isUnclear || !hasScalar(r.New) || !alike.Has(p)) || !r.Changed && !owned.Has(p) {
-					out.Insert(p.Copy())
-				}
-			}
-		}
-	}
-	return out
-}
-
-// haveVersions reports whether the entries before and after have different versions.
-func (o *owners) haveVersions() bool {
-	versions := map[string]bool{}
-	for _, m := range []*managedFields{o.was, o.is} {
-		for _, who := range m.order {
-			versions[m.entry(who).wroteIn] = true
-		}
-	}
-	return len(versions) > 1
 }
 
 // appliedValues returns the paths of the values that managers apply in a version, as far as the new object shows them.
@@ -97,17 +58,28 @@ func (o *owners) appliedValues(version string) *smdpath.Set {
 	return out
 }
 
-// addValues adds the paths of the values that an entry owns. That of kubectl is the same in every version.
+// addValues adds the paths of the values that an entry owns and that every version has in the same place. The conversion gets the owned values only, so
+// what depends on others may go. An annotation may be the conversion's own, unless it is in two versions.
 func (o *owners) addValues(to *smdpath.Set, e *managedEntry) {
-	here := o.here(e)
+	alike := o.d.Kind.AlikeInAll(o.here(e), o.versions())
 	for p := range paths(e.set()) {
 		if o.d.Stops() {
 			return
 		}
-		if p.Equals(lastApplied) || here.Has(p) && o.isValue(p) {
+		stays := alike.Has(p) || e.wroteIn != o.version && len(p) == len(lastApplied) && p[:2].Equals(lastApplied[:2])
+		if p.Equals(lastApplied) || stays && o.isValue(p) {
 			to.Insert(p.Copy())
 		}
 	}
+}
+
+// versions returns the versions that have entries.
+func (o *owners) versions() []string {
+	var out []string
+	for _, who := range o.is.order {
+		out = append(out, o.is.entry(who).wroteIn)
+	}
+	return out
 }
 
 // isValue reports whether the new object has a value at a path that no conversion drops, and whose parts have no owners of their own.
@@ -128,16 +100,16 @@ func hasScalar(v rawjson.Value) bool {
 	return has
 }
 
-// mayEmpty reports whether a conversion may drop a struct, map or list that an entry applies and something was emptied in, with a value that nobody owns.
-// The values of another version are not known, and those that an entry that moves will meet. Every object keeps its metadata.
-func (o *owners) mayEmpty(e *managedEntry, values, emptied *smdpath.Set, moves bool) bool {
+// mayEmpty returns a struct, map or list that an entry applies and that a conversion may drop, with a value that nobody owns; nil for none. The values of
+// another version are not known, and those that an entry that moves will meet. Every object keeps its metadata.
+func (o *owners) mayEmpty(e *managedEntry, values *smdpath.Set, moves bool) smdpath.Path {
 	kind := o.d.Kind.In(e.wroteIn)
 	if kind == nil {
-		return true
+		return smdpath.Path{}
 	}
 	for p := range paths(e.set()) {
 		if o.d.Stops() {
-			return false
+			return nil
 		}
 		n := len(p)
 		if values.Has(p) || !diff.HasOwnedParts(o.d.Follow(kind, rawjson.Value{}, p).Place.Node) {
@@ -148,17 +120,17 @@ func (o *owners) mayEmpty(e *managedEntry, values, emptied *smdpath.Set, moves b
 			if isMetadata || !under(values, p[:n]...).Empty() {
 				break
 			}
-			isTouched := emptied == nil || !under(emptied, p[:n]...).Empty()
-			if isTouched && (moves || e.wroteIn != o.version || o.hasUnowned(p[:n])) {
-				return true
+			if moves || e.wroteIn != o.version || o.hasUnowned(e, p[:n]) {
+				return p[:n].Copy()
 			}
 		}
 	}
-	return false
+	return nil
 }
 
-// hasUnowned reports whether the new object has values below a path that nobody owns, or too many to look at.
-func (o *owners) hasUnowned(p smdpath.Path) bool {
+// hasUnowned reports whether the new object has values below a path of an entry that nobody owns, or too many to look at. A declared default in what the
+// manager applies comes back with its next apply.
+func (o *owners) hasUnowned(e *managedEntry, p smdpath.Path) bool {
 	sim := o.simulate()
 	if sim.err == nil && sim.unowned == nil {
 		has, err := sim.new.ToFieldSet()
@@ -168,5 +140,19 @@ func (o *owners) hasUnowned(p smdpath.Path) bool {
 			sim.unowned = has.Leaves().Difference(sim.owned)
 		}
 	}
-	return sim.err != nil || !under(sim.unowned, p...).Empty()
+	if sim.err != nil {
+		return true
+	}
+	for below := range paths(under(sim.unowned, p...)) {
+		if o.d.Stops() {
+			return true
+		}
+		at := slices.Concat(p, below)
+		r, in := o.d.Resolve(at), at[:len(at)-1]
+		comesBack := diff.IsDefault(r.Place.Node, r.New) && (e.set().Has(in) || !under(e.set(), in...).Empty())
+		if !comesBack {
+			return true
+		}
+	}
+	return false
 }
