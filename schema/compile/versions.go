@@ -139,7 +139,8 @@ func (m match) inside(a, b schema.Type) *schema.Likeness {
 	one, two := a.Atom(), b.Atom()
 	below := func(step fieldpath.Element) *schema.Likeness { return m.compare(a.At(step), b.At(step)) }
 	values := fieldpath.Element{Any: true}
-	out, isAtomic, isMap := &schema.Likeness{}, false, true
+	out, isMap := &schema.Likeness{}, true
+	var isAtomic bool
 	switch {
 	case (one.Map == nil) != (two.Map == nil) || (one.List == nil) != (two.List == nil) || (one.Scalar == nil) != (two.Scalar == nil):
 		return nil
