@@ -6,7 +6,10 @@ import (
 	"strings"
 	"testing"
 
+	runtimeschema "k8s.io/apimachinery/pkg/runtime/schema"
+
 	"github.com/fieldperm/fieldperm/schema"
+	"github.com/fieldperm/fieldperm/test/schematest"
 )
 
 // chargesAt reports whether a change is charged at a path.
@@ -127,10 +130,10 @@ func TestD8_EmptyAppliedContainersByTheNamesOfAnotherVersion(t *testing.T) {
 }
 
 // D8: a value keeps what it is applied in only if each version has it there, because a conversion of the owned values alone may drop it (T40). A declared
-// default comes back with the next apply, and an annotation that two versions show is no conversion's.
+// default does not (N1). An annotation that two versions show is no conversion's.
 func TestD8_WhatKeepsAnAppliedContainer(t *testing.T) {
-	here := structOf("spec", `"mode":{"type":"string"},"box":{"type":"object","properties":{"va":{"type":"integer"},"b":{"type":"string"},"d":{"type":"string","default":"x"},"in":{"type":"object","properties":{"d":{"type":"string","default":"x"}}},"at":{"type":"object","x-kubernetes-map-type":"atomic","properties":{"n":{"type":"string"}}},"more":{"type":"object","x-kubernetes-map-type":"atomic","properties":{"n":{"type":"string"}}}}}`)
-	there := structOf("spec", `"mode":{"type":"string"},"val":{"type":"integer"},"box":{"type":"object","properties":{"b":{"type":"string"},"d":{"type":"string","default":"x"},"in":{"type":"object","properties":{"d":{"type":"string","default":"x"}}},"at":{"type":"object","x-kubernetes-map-type":"atomic","properties":{"n":{"type":"string"}}},"more":{"type":"object","x-kubernetes-map-type":"atomic","properties":{"n":{"type":"string"},"o":{"type":"string"}}}}}`)
+	here := structOf("spec", `"mode":{"type":"string"},"box":{"type":"object","properties":{"va":{"type":"integer"},"b":{"type":"string"},"d":{"type":"string","default":"x"},"at":{"type":"object","x-kubernetes-map-type":"atomic","properties":{"n":{"type":"string"}}},"more":{"type":"object","x-kubernetes-map-type":"atomic","properties":{"n":{"type":"string"}}}}}`)
+	there := structOf("spec", `"mode":{"type":"string"},"val":{"type":"integer"},"box":{"type":"object","properties":{"b":{"type":"string"},"d":{"type":"string","default":"x"},"at":{"type":"object","x-kubernetes-map-type":"atomic","properties":{"n":{"type":"string"}}},"more":{"type":"object","x-kubernetes-map-type":"atomic","properties":{"n":{"type":"string"},"o":{"type":"string"}}}}}`)
 	mode := permission(".spec.mode", "mode", "")
 	k := safesOf(t, lossless+said(mode, mode), here, there)("v1")
 	of := func(mode, box string, owners ...string) string {
@@ -146,9 +149,7 @@ func TestD8_WhatKeepsAnAppliedContainer(t *testing.T) {
 		"a value that another version has elsewhere":          {`"va":1,"b":"y"`, argo("v1", `"f:va":{}`), true},
 		"a value in the same place":                           {`"at":{"n":"n"},"b":"y"`, argo("v1", `"f:at":{}`), false},
 		"a whole value of which the other version has more":   {`"more":{"n":"n"},"b":"y"`, argo("v1", `"f:more":{}`), true},
-		"a default beside nothing":                            {`"d":"x"`, argo("v1", ``), false},
-		"another value than the default":                      {`"d":"y"`, argo("v1", ``), true},
-		"a default in what nobody applies":                    {`"in":{"d":"x"}`, argo("v1", ``), true},
+		"a default that nobody owns":                          {`"d":"x"`, argo("v1", ``), true},
 		"an annotation beside one that nobody owns":           {`"b":"y"`, ownerIn("v1", "argo", "Apply", `{"f:metadata":{"f:annotations":{"f:a":{}}}}`), true},
 		"a value of the other version in the same place":      {`"at":{"n":"n"},"b":"y"`, argo("v2", `"f:at":{}`), false},
 		"an annotation of the other version":                  {`"b":"y"`, ownerIn("v2", "argo", "Apply", `{"f:metadata":{"f:annotations":{"f:a":{}}}}`), false},
@@ -182,5 +183,26 @@ func TestD8_AnEntryOfAVersionThatIsNotServed(t *testing.T) {
 	old := ownerIn("v2", "admin", "Update", `{"f:metadata":{"f:labels":{"f:a":{}}}}`)
 	if !chargesAt(t, k, of("c", setter, old), of("d", setter, old), ".") {
 		t.Error("the version that is not served may have the value elsewhere")
+	}
+}
+
+// D8: kube-apiserver itself converts a built-in kind. It keeps what is applied without a value while no entry is of another version.
+func TestD8_AnAppliedContainerOfABuiltInKind(t *testing.T) {
+	k, err := schematest.Schema(t).Kind(runtimeschema.GroupVersionKind{Group: "autoscaling", Version: "v2", Kind: "HorizontalPodAutoscaler"})
+	if err != nil {
+		t.Fatal(err)
+	}
+	of := func(most int, owners ...string) string {
+		apply := `{"manager":"argo","operation":"Apply","apiVersion":"autoscaling/v2","time":"2026-01-01T00:00:00Z","fieldsType":"FieldsV1","fieldsV1":{"f:spec":{"f:metrics":{}}}}`
+		return fmt.Sprintf(`{"apiVersion":"autoscaling/v2","kind":"HorizontalPodAutoscaler","metadata":{"name":"x","managedFields":[%s]},"spec":{"maxReplicas":%d,"minReplicas":1,"metrics":[{"type":"Pods"}]}}`, strings.Join(append(owners, apply), ","), most)
+	}
+	by := func(version string) string {
+		return `{"manager":"bot","operation":"Update","apiVersion":"autoscaling/` + version + `","time":"2026-01-01T00:00:00Z","fieldsType":"FieldsV1","fieldsV1":{"f:spec":{"f:maxReplicas":{}}}}`
+	}
+	if chargesAt(t, k, of(1, by("v2")), of(2, by("v2")), ".") {
+		t.Error("all entries have one version")
+	}
+	if !chargesAt(t, k, of(1, by("v1")), of(2, by("v2")), ".") {
+		t.Error("an entry is of another version, and nobody owns the least replicas")
 	}
 }

@@ -32,6 +32,8 @@ type KindParts struct {
 	// Alike says which fields are the same in other versions, by apiVersion.
 	Alike                   map[string]*Likeness
 	ConvertsByName, Renames bool
+	// BuiltIn means that the code of kube-apiserver converts the kind.
+	BuiltIn bool
 	// Trace is nil if the compile was not traced.
 	Trace *Trace
 }

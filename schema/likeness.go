@@ -82,5 +82,8 @@ func (k *Kind) Knows(apiVersion string) bool {
 // other conversion may drop an empty struct, map or list.
 func (k *Kind) ConvertsByName() bool { return k.parts.ConvertsByName }
 
+// IsBuiltIn reports whether the code of kube-apiserver converts the kind. It needs no other fields for that.
+func (k *Kind) IsBuiltIn() bool { return k.parts.BuiltIn }
+
 // Renames reports whether a field may have another name in another served version.
 func (k *Kind) Renames() bool { return k.parts.Renames }

@@ -8,6 +8,7 @@ import (
 	smd "sigs.k8s.io/structured-merge-diff/v6/schema"
 
 	"github.com/fieldperm/fieldperm/schema"
+	"github.com/fieldperm/fieldperm/schema/endpoint"
 	"github.com/fieldperm/fieldperm/schema/fieldpath"
 )
 
@@ -64,7 +65,8 @@ var allAlike = &schema.Likeness{Whole: true}
 func (c *compiler) compareVersions(p *schema.KindParts, all []runtimeschema.GroupVersionKind) {
 	gvk := p.GroupVersionKind
 	p.Alike, p.ConvertsByName = map[string]*schema.Likeness{}, true
-	unserved := c.owner[gvk].Unserved
+	unserved, resource := c.owner[gvk].Unserved, c.owner[gvk].resource(gvk)
+	p.BuiltIn = endpoint.BuiltIn(resource.Group, resource.Resource)
 	for _, other := range slices.Concat(all, unserved) {
 		if other.GroupKind() != gvk.GroupKind() || other == gvk {
 			continue
@@ -133,42 +135,27 @@ func (m match) compare(a, b schema.Type) *schema.Likeness {
 	return m.inside(a, b)
 }
 
-// inside compares the parts of two types that are not the same. They are the same all the same if they have the same parts. Lists with different keys have
-// no items in common.
+// inside compares the parts of two types that are not the same. Lists with different keys have no items in common.
 func (m match) inside(a, b schema.Type) *schema.Likeness {
 	one, two := a.Atom(), b.Atom()
 	below := func(step fieldpath.Element) *schema.Likeness { return m.compare(a.At(step), b.At(step)) }
 	values := fieldpath.Element{Any: true}
-	out, isMap := &schema.Likeness{}, true
-	var isAtomic bool
 	switch {
 	case (one.Map == nil) != (two.Map == nil) || (one.List == nil) != (two.List == nil) || (one.Scalar == nil) != (two.Scalar == nil):
-		return nil
-	case one.Map != nil && one.Map.ElementRelationship == two.Map.ElementRelationship:
-		out.Fields, isAtomic = map[string]*schema.Likeness{}, one.Map.ElementRelationship == smd.Atomic
+	case one.Map != nil && one.Map.ElementRelationship != smd.Atomic && one.Map.ElementRelationship == two.Map.ElementRelationship:
+		out := &schema.Likeness{Fields: map[string]*schema.Likeness{}}
 		for name := range a.Fields() {
 			out.Fields[name] = below(fieldpath.Element{Name: name})
 		}
 		for name := range b.Fields() {
 			out.Fields[name] = below(fieldpath.Element{Name: name})
 		}
-		if isMap = schema.HasValues(one.Map); isMap && schema.HasValues(two.Map) {
+		if schema.HasValues(one.Map) && schema.HasValues(two.Map) {
 			out.Items = below(values)
 		}
-	case one.List != nil && schema.SameItems(one.List, two.List):
-		out.Items, isAtomic = below(values), one.List.ElementRelationship == smd.Atomic
-	default:
-		return nil
+		return out
+	case one.List != nil && one.List.ElementRelationship != smd.Atomic && schema.SameItems(one.List, two.List):
+		return &schema.Likeness{Items: below(values)}
 	}
-	isWhole := out.Items == allAlike || !isMap && !schema.HasValues(two.Map)
-	for _, l := range out.Fields {
-		isWhole = isWhole && l == allAlike
-	}
-	switch {
-	case isWhole:
-		return allAlike
-	case isAtomic:
-		return nil
-	}
-	return out
+	return nil
 }

@@ -15,6 +15,9 @@ func (t transfer) hollow(once func(place)) {
 	if t.kind.ConvertsByName() || t.stored != nil {
 		return
 	}
+	if t.kind.IsBuiltIn() && !slices.ContainsFunc(slices.Concat(t.was, t.is), func(e ownerEntry) bool { return !t.ofVersion(e) }) {
+		return // Nothing is converted, and kube-apiserver keeps an empty container when it does.
+	}
 	unowned, err := t.withoutOwner()
 	for _, e := range t.is {
 		if !t.applies(e.manager) || !t.kind.Knows(e.version) {
@@ -38,11 +41,7 @@ func (t transfer) hollow(once func(place)) {
 				if slices.ContainsFunc(values, isBelow) {
 					break
 				}
-				goes := func(q fieldpath.Path) bool {
-					isWithin := func(r fieldpath.Path) bool { return len(r) > len(q)-2 && r[:len(q)-1].Equals(q[:len(q)-1]) }
-					return isBelow(q) && !(t.isDefault(t.follow(q).place) && slices.ContainsFunc(pathsOf(setOf(e)), isWithin))
-				}
-				if moves || !t.ofVersion(e) || err != nil || slices.ContainsFunc(unowned, goes) {
+				if moves || !t.ofVersion(e) || err != nil || slices.ContainsFunc(unowned, isBelow) {
 					t.everything(once)
 					return
 				}

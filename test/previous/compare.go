@@ -44,8 +44,8 @@ type Difference struct {
 	Now Answer
 	// AtTimes means that a condition on values decides whether the barrier of the demand holds.
 	AtTimes bool
-	// Kind is the kind of the object. Placed means that it has a field where the verb of the demand is a barrier, OfPods that a Pod has
-	// one with the verb.
+	// Kind is the kind of the object. Placed means that it has a field where the verb of the demand is a barrier, OfPods that a Pod or a
+	// template of Pods has one with the verb.
 	Kind           string
 	Placed, OfPods bool
 }

@@ -68,7 +68,7 @@ func (w *World) compare(before, now Answer, kind *schema.Kind) []Difference {
 		if len(d.AnyOf) > 0 {
 			barrier, _, _ := strings.Cut(d.AnyOf[0], "(")
 			pod, _ := w.now.Kind(podKind)
-			d.AtTimes, d.Placed, d.OfPods = w.atTimes()[barrier], w.has(asked{kind, barrier, true}), w.has(asked{pod, barrier, false})
+			d.AtTimes, d.Placed, d.OfPods = w.atTimes()[barrier], w.has(asked{kind, barrier, theirBarrier}), w.has(asked{pod, barrier, anywhere}) || w.has(asked{kind, barrier, inTemplate})
 		}
 	}
 	return out
@@ -78,20 +78,28 @@ var podKind = runtimeschema.GroupVersionKind{Version: "v1", Kind: "Pod"}
 
 // asked is a question about a kind. Its answer does not change.
 type asked struct {
-	kind *schema.Kind
-	verb string
-	bars bool
+	kind  *schema.Kind
+	verb  string
+	where where
 }
 
-// has reports whether a kind has a field with a verb, or one where the verb is a barrier.
+type where int
+
+const (
+	anywhere where = iota
+	theirBarrier
+	inTemplate
+)
+
+// has reports whether a kind has a field with a verb, one where the verb is a barrier by itself, or one in the template of a Pod.
 func (w *World) has(of asked) bool {
 	found, known := w.known[of]
 	if known || of.kind == nil {
 		return found
 	}
-	of.kind.Walk(func(_ fieldpath.Pattern, n *schema.Node) {
+	of.kind.Walk(func(path fieldpath.Pattern, n *schema.Node) {
 		found = found || slices.ContainsFunc(n.Permissions(), func(p *schema.Permission) bool {
-			return p.Base().String() == of.verb && (!of.bars || p.MayBar())
+			return p.Base().String() == of.verb && (of.where != theirBarrier || p.MayBar()) && (of.where != inTemplate || strings.Contains(path.String(), "emplate"))
 		})
 	})
 	w.known[of] = found

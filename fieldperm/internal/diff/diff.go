@@ -241,7 +241,7 @@ func (d *Differ) passes(p *Place, old, new rawjson.Value) bool {
 		}
 		return true
 	}
-	if d.Create && IsDefault(p.Node, new) {
+	if d.Create && isDefault(p.Node.Default(), new) {
 		d.defaults++
 		return true
 	}
@@ -266,9 +266,8 @@ func (d *Differ) isChosen(p *Place, new rawjson.Value) bool {
 	return !is || begins != 0 && begins != 1
 }
 
-// IsDefault reports whether a value is the declared default of its node.
-func IsDefault(n *schema.Node, v rawjson.Value) bool {
-	fallback := n.Default()
+// isDefault reports whether v equals the default, given as JSON; nil means that there is no default.
+func isDefault(fallback []byte, v rawjson.Value) bool {
 	if fallback == nil || v.IsAbsent() {
 		return false
 	}

@@ -26,7 +26,7 @@ func (d *Differ) unasked(p *Place, old, new rawjson.Value) bool {
 		return false
 	}
 	w := p.Node.Written()
-	return IsDefault(p.Node, new) || w != nil && d.writtenByServer(w, true, old, new)
+	return isDefault(p.Node.Default(), new) || w != nil && d.writtenByServer(w, true, old, new)
 }
 
 // FillsIn reports whether the API server gives this value to any new object that does not set the node, whatever else the object has. A

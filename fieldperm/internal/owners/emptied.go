@@ -14,9 +14,11 @@ import (
 // chargeEmptied charges the whole object if the next apply of a manager may remove what nobody owns. An apply converts the object to each version that has
 // an entry, with nothing but the owned values. A conversion may drop an empty struct, map or list. So what a manager applies stays only if a value in it
 // is applied in the same version, and all versions have it there: what others own by an update may go before. An entry that comes to another version has
-// its own values only: others may go back. Another version may have what is written anywhere, so it does not matter where the request writes.
+// its own values only: others may go back. Another version may have what is written anywhere, so it does not matter where the request writes. A webhook may
+// drop it later, when an entry of another version comes; a built-in kind keeps it while there is none.
 func (o *owners) chargeEmptied() {
-	if o.d.Kind.ConvertsByName() {
+	isOther := func(version string) bool { return version != o.version }
+	if o.d.Kind.ConvertsByName() || o.d.Kind.IsBuiltIn() && !slices.ContainsFunc(o.versions(), isOther) {
 		return
 	}
 	all := map[string]*smdpath.Set{}
@@ -73,11 +75,13 @@ func (o *owners) addValues(to *smdpath.Set, e *managedEntry) {
 	}
 }
 
-// versions returns the versions that have entries.
+// versions returns the versions that have or had entries.
 func (o *owners) versions() []string {
 	var out []string
-	for _, who := range o.is.order {
-		out = append(out, o.is.entry(who).wroteIn)
+	for _, m := range []*managedFields{o.was, o.is} {
+		for _, who := range m.order {
+			out = append(out, m.entry(who).wroteIn)
+		}
 	}
 	return out
 }
@@ -120,7 +124,7 @@ func (o *owners) mayEmpty(e *managedEntry, values *smdpath.Set, moves bool) smdp
 			if isMetadata || !under(values, p[:n]...).Empty() {
 				break
 			}
-			if moves || e.wroteIn != o.version || o.hasUnowned(e, p[:n]) {
+			if moves || e.wroteIn != o.version || o.hasUnowned(p[:n]) {
 				return p[:n].Copy()
 			}
 		}
@@ -128,9 +132,8 @@ func (o *owners) mayEmpty(e *managedEntry, values *smdpath.Set, moves bool) smdp
 	return nil
 }
 
-// hasUnowned reports whether the new object has values below a path of an entry that nobody owns, or too many to look at. A declared default in what the
-// manager applies comes back with its next apply.
-func (o *owners) hasUnowned(e *managedEntry, p smdpath.Path) bool {
+// hasUnowned reports whether the new object has values below a path that nobody owns, or too many to look at.
+func (o *owners) hasUnowned(p smdpath.Path) bool {
 	sim := o.simulate()
 	if sim.err == nil && sim.unowned == nil {
 		has, err := sim.new.ToFieldSet()
@@ -140,19 +143,5 @@ func (o *owners) hasUnowned(e *managedEntry, p smdpath.Path) bool {
 			sim.unowned = has.Leaves().Difference(sim.owned)
 		}
 	}
-	if sim.err != nil {
-		return true
-	}
-	for below := range paths(under(sim.unowned, p...)) {
-		if o.d.Stops() {
-			return true
-		}
-		at := slices.Concat(p, below)
-		r, in := o.d.Resolve(at), at[:len(at)-1]
-		comesBack := diff.IsDefault(r.Place.Node, r.New) && (e.set().Has(in) || !under(e.set(), in...).Empty())
-		if !comesBack {
-			return true
-		}
-	}
-	return false
+	return sim.err != nil || !under(sim.unowned, p...).Empty()
 }
