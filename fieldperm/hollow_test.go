@@ -206,3 +206,22 @@ func TestD8_AnAppliedContainerOfABuiltInKind(t *testing.T) {
 		t.Error("an entry is of another version, and nobody owns the least replicas")
 	}
 }
+
+// D8: without a webhook fields keep their names. But if versions tell the items of a list apart by other keys, an entry of one names other items of the other,
+// and what nobody owns in an item goes (N5).
+func TestD8_ItemsWithOtherKeysInAVersionWithoutAWebhook(t *testing.T) {
+	ports := func(keys string) string {
+		return structOf("spec", `"ports":{"type":"array","x-kubernetes-list-type":"map","x-kubernetes-list-map-keys":[`+keys+`],"items":{"type":"object","required":["port"],"properties":{"port":{"type":"integer"},"protocol":{"type":"string","default":"TCP"},"b":{"type":"string"},"x":{"type":"string"}}}}`)
+	}
+	said := `"fieldperm.dev/permission-verbs":` + quoted(`{"v1":[{"path":".spec.ports[*].protocol","verb":"g.example/protocol"}],"v2":[{"path":".spec.ports[*].protocol","verb":"g.example/protocol"}]}`)
+	of := func(owners ...string) string {
+		return object("v1", `"spec":{"ports":[{"port":80,"protocol":"UDP","b":"y","x":"z"}]}`, append(owners, ownerIn("v1", "argo", "Apply", `{"f:spec":{"f:ports":{"k:{\"port\":80}":{".":{},"f:port":{},"f:x":{}}}}}`))...)
+	}
+	setter := ownerIn("v1", "x", "Update", `{"f:spec":{"f:ports":{"k:{\"port\":80}":{"f:protocol":{}}}}}`)
+	for keys, charged := range map[string]bool{`"port"`: false, `"port","protocol"`: true} {
+		k := safesOf(t, byName+said, ports(`"port"`), ports(keys))("v1")
+		if got := chargesAt(t, k, of(setter), of(), "."); got != charged {
+			t.Errorf("keys %s: the whole object is charged: %t, want %t", keys, got, charged)
+		}
+	}
+}

@@ -72,7 +72,7 @@ func (c *compiler) compareVersions(p *schema.KindParts, all []runtimeschema.Grou
 			continue
 		}
 		version := other.GroupVersion().String()
-		byName := c.keepsNames(gvk, other) || c.owner[gvk].KeepsNames && slices.Contains(unserved, other)
+		byName := c.keepsNames(gvk, other) && sameOwners(c.typeOf(gvk), c.typeOf(other), map[[2]schema.TypeID]bool{}) || c.owner[gvk].KeepsNames && slices.Contains(unserved, other)
 		p.ConvertsByName = p.ConvertsByName && (byName || c.owner[other] != nil && !c.isServed(other))
 		if !byName && c.owner[other] != nil && c.isServed(other) {
 			p.Renames = p.Renames || !c.typeOf(gvk).Same(c.typeOf(other))
@@ -158,4 +158,32 @@ func (m match) inside(a, b schema.Type) *schema.Likeness {
 		return &schema.Likeness{Items: below(values)}
 	}
 	return nil
+}
+
+// sameOwners reports whether owners have the same paths in two types, as far as both have the fields: the same parts have owners, and items the same keys.
+func sameOwners(a, b schema.Type, met map[[2]schema.TypeID]bool) bool {
+	if !a.Exists() || !b.Exists() || a.Same(b) {
+		return true
+	}
+	if at := [2]schema.TypeID{a.ID(), b.ID()}; a.IsNamed() && b.IsNamed() {
+		if met[at] {
+			return true
+		}
+		met[at] = true
+	}
+	one, two := a.Atom(), b.Atom()
+	below := func(step fieldpath.Element) bool { return sameOwners(a.At(step), b.At(step), met) }
+	switch {
+	case (one.Map == nil) != (two.Map == nil) || (one.List == nil) != (two.List == nil):
+		return false
+	case one.List != nil:
+		return schema.SameItems(one.List, two.List) && below(fieldpath.Element{Any: true})
+	case one.Map != nil:
+		same := one.Map.ElementRelationship == two.Map.ElementRelationship && below(fieldpath.Element{Any: true})
+		for name := range a.Fields() {
+			same = same && below(fieldpath.Element{Name: name})
+		}
+		return same
+	}
+	return true
 }
