@@ -130,7 +130,7 @@ func TestD8_EmptyAppliedContainersByTheNamesOfAnotherVersion(t *testing.T) {
 }
 
 // D8: a value keeps what it is applied in only if each version has it there, because a conversion of the owned values alone may drop it (T40). A declared
-// default does not (N1). An annotation that two versions show is no conversion's.
+// default does not (N1). An annotation may be the conversion's (V4).
 func TestD8_WhatKeepsAnAppliedContainer(t *testing.T) {
 	here := structOf("spec", `"mode":{"type":"string"},"box":{"type":"object","properties":{"va":{"type":"integer"},"b":{"type":"string"},"d":{"type":"string","default":"x"},"at":{"type":"object","x-kubernetes-map-type":"atomic","properties":{"n":{"type":"string"}}},"more":{"type":"object","x-kubernetes-map-type":"atomic","properties":{"n":{"type":"string"}}}}}`)
 	there := structOf("spec", `"mode":{"type":"string"},"val":{"type":"integer"},"box":{"type":"object","properties":{"b":{"type":"string"},"d":{"type":"string","default":"x"},"at":{"type":"object","x-kubernetes-map-type":"atomic","properties":{"n":{"type":"string"}}},"more":{"type":"object","x-kubernetes-map-type":"atomic","properties":{"n":{"type":"string"},"o":{"type":"string"}}}}}`)
@@ -146,14 +146,14 @@ func TestD8_WhatKeepsAnAppliedContainer(t *testing.T) {
 		box, owner string
 		charged    bool
 	}{
-		"a value that another version has elsewhere":          {`"va":1,"b":"y"`, argo("v1", `"f:va":{}`), true},
-		"a value in the same place":                           {`"at":{"n":"n"},"b":"y"`, argo("v1", `"f:at":{}`), false},
-		"a whole value of which the other version has more":   {`"more":{"n":"n"},"b":"y"`, argo("v1", `"f:more":{}`), true},
-		"a default that nobody owns":                          {`"d":"x"`, argo("v1", ``), true},
-		"an annotation beside one that nobody owns":           {`"b":"y"`, ownerIn("v1", "argo", "Apply", `{"f:metadata":{"f:annotations":{"f:a":{}}}}`), true},
-		"a value of the other version in the same place":      {`"at":{"n":"n"},"b":"y"`, argo("v2", `"f:at":{}`), false},
-		"an annotation of the other version":                  {`"b":"y"`, ownerIn("v2", "argo", "Apply", `{"f:metadata":{"f:annotations":{"f:a":{}}}}`), false},
-		"an annotation of the other version that is not here": {`"b":"y"`, ownerIn("v2", "argo", "Apply", `{"f:metadata":{"f:annotations":{"f:c":{}}}}`), true},
+		"a value that another version has elsewhere":        {`"va":1,"b":"y"`, argo("v1", `"f:va":{}`), true},
+		"a value in the same place":                         {`"at":{"n":"n"},"b":"y"`, argo("v1", `"f:at":{}`), false},
+		"a whole value of which the other version has more": {`"more":{"n":"n"},"b":"y"`, argo("v1", `"f:more":{}`), true},
+		"a default that nobody owns":                        {`"d":"x"`, argo("v1", ``), true},
+		"an annotation beside one that nobody owns":         {`"b":"y"`, ownerIn("v1", "argo", "Apply", `{"f:metadata":{"f:annotations":{"f:a":{}}}}`), true},
+		"a value of the other version in the same place":    {`"at":{"n":"n"},"b":"y"`, argo("v2", `"f:at":{}`), false},
+		"a struct at the root":                              {`"b":"y"`, ownerIn("v1", "argo", "Apply", `{"f:spec":{}}`), true},
+		"an annotation of the other version":                {`"b":"y"`, ownerIn("v2", "argo", "Apply", `{"f:metadata":{"f:annotations":{"f:a":{}}}}`), true},
 	} {
 		annotated := func(o string) string {
 			return strings.Replace(o, `"name":"x"`, `"name":"x","annotations":{"a":"b","of":"nobody"}`, 1)
@@ -186,24 +186,35 @@ func TestD8_AnEntryOfAVersionThatIsNotServed(t *testing.T) {
 	}
 }
 
-// D8: kube-apiserver itself converts a built-in kind. It keeps what is applied without a value while no entry is of another version.
+// D8: kube-apiserver itself converts a built-in kind. It keeps the specification and each value, but no empty labels or behavior (V1, D2, D5).
 func TestD8_AnAppliedContainerOfABuiltInKind(t *testing.T) {
 	k, err := schematest.Schema(t).Kind(runtimeschema.GroupVersionKind{Group: "autoscaling", Version: "v2", Kind: "HorizontalPodAutoscaler"})
 	if err != nil {
 		t.Fatal(err)
 	}
-	of := func(most int, owners ...string) string {
-		apply := `{"manager":"argo","operation":"Apply","apiVersion":"autoscaling/v2","time":"2026-01-01T00:00:00Z","fieldsType":"FieldsV1","fieldsV1":{"f:spec":{"f:metrics":{}}}}`
-		return fmt.Sprintf(`{"apiVersion":"autoscaling/v2","kind":"HorizontalPodAutoscaler","metadata":{"name":"x","managedFields":[%s]},"spec":{"maxReplicas":%d,"minReplicas":1,"metrics":[{"type":"Pods"}]}}`, strings.Join(append(owners, apply), ","), most)
+	entry := func(manager, operation, version, fields string) string {
+		return `{"manager":"` + manager + `","operation":"` + operation + `","apiVersion":"autoscaling/` + version + `","time":"2026-01-01T00:00:00Z","fieldsType":"FieldsV1","fieldsV1":{` + fields + `}}`
 	}
-	by := func(version string) string {
-		return `{"manager":"bot","operation":"Update","apiVersion":"autoscaling/` + version + `","time":"2026-01-01T00:00:00Z","fieldsType":"FieldsV1","fieldsV1":{"f:spec":{"f:maxReplicas":{}}}}`
-	}
-	if chargesAt(t, k, of(1, by("v2")), of(2, by("v2")), ".") {
-		t.Error("all entries have one version")
-	}
-	if !chargesAt(t, k, of(1, by("v1")), of(2, by("v2")), ".") {
-		t.Error("an entry is of another version, and nobody owns the least replicas")
+	const down = `"behavior":{"scaleDown":{"stabilizationWindowSeconds":1,"selectPolicy":"Max"}}`
+	for name, c := range map[string]struct {
+		version, applied, metadata, spec string
+		charged                          bool
+	}{
+		"nothing but what others take":              {"v2", `"f:spec":{"f:maxReplicas":{}}`, "", `"minReplicas":1`, false},
+		"a value that the other version lacks":      {"v2", `"f:spec":{"f:behavior":{"f:scaleDown":{"f:stabilizationWindowSeconds":{}}}}`, "", down, false},
+		"an empty behavior":                         {"v2", `"f:spec":{"f:behavior":{}}`, "", down, true},
+		"empty labels":                              {"v2", `"f:metadata":{"f:labels":{}}`, `"labels":{"of":"nobody"}`, `"minReplicas":1`, true},
+		"an annotation of the other version":        {"v1", `"f:metadata":{"f:annotations":{"f:a":{}}}`, `"annotations":{"a":"b"}`, `"minReplicas":1`, false},
+		"another one that this version has not":     {"v1", `"f:metadata":{"f:annotations":{"f:c":{}}}`, `"annotations":{"a":"b"}`, `"minReplicas":1`, true},
+		"a specification of the other version only": {"v1", `"f:spec":{"f:targetCPUUtilizationPercentage":{}}`, "", `"minReplicas":1`, false},
+	} {
+		of := func(most int) string {
+			owners := entry("bot", "Update", "v2", `"f:spec":{"f:maxReplicas":{}}`) + "," + entry("argo", "Apply", c.version, c.applied)
+			return fmt.Sprintf(`{"apiVersion":"autoscaling/v2","kind":"HorizontalPodAutoscaler","metadata":{"name":"x","managedFields":[%s]%s},"spec":{"maxReplicas":%d,%s}}`, owners, strings.TrimSuffix(","+c.metadata, ","), most, c.spec)
+		}
+		if got := chargesAt(t, k, of(1), of(2), "."); got != c.charged {
+			t.Errorf("%s: the whole object is charged: %t, want %t", name, got, c.charged)
+		}
 	}
 }
 
@@ -218,10 +229,20 @@ func TestD8_ItemsWithOtherKeysInAVersionWithoutAWebhook(t *testing.T) {
 		return object("v1", `"spec":{"ports":[{"port":80,"protocol":"UDP","b":"y","x":"z"}]}`, append(owners, ownerIn("v1", "argo", "Apply", `{"f:spec":{"f:ports":{"k:{\"port\":80}":{".":{},"f:port":{},"f:x":{}}}}}`))...)
 	}
 	setter := ownerIn("v1", "x", "Update", `{"f:spec":{"f:ports":{"k:{\"port\":80}":{"f:protocol":{}}}}}`)
-	for keys, charged := range map[string]bool{`"port"`: false, `"port","protocol"`: true} {
-		k := safesOf(t, byName+said, ports(`"port"`), ports(keys))("v1")
-		if got := chargesAt(t, k, of(setter), of(), "."); got != charged {
-			t.Errorf("keys %s: the whole object is charged: %t, want %t", keys, got, charged)
+	label := ownerIn("v2", "admin", "Update", `{"f:metadata":{"f:labels":{"f:a":{}}}}`)
+	other := ports(`"port","protocol"`)
+	for name, c := range map[string]struct {
+		said, there string
+		charged     bool
+	}{
+		"the same keys":                         {said, ports(`"port"`), false},
+		"other keys":                            {said, other, true},
+		"other keys in a version not served":    {said + unserved, other, true},
+		"the same keys in a version not served": {said + unserved, ports(`"port"`), false},
+	} {
+		k := safesOf(t, byName+c.said, ports(`"port"`), c.there)("v1")
+		if got := chargesAt(t, k, of(setter, label), of(label), "."); got != c.charged {
+			t.Errorf("%s: the whole object is charged: %t, want %t", name, got, c.charged)
 		}
 	}
 }

@@ -61,8 +61,8 @@ type Topology struct {
 	// Lossy are the kinds whose version may change more than it shows, with advice for messages (Kind.Instead). If it is nil, nothing is known
 	// about conversion, and Compile compares the versions.
 	Lossy map[runtimeschema.GroupVersionKind]string
-	// Unserved are versions that a server can convert to but does not serve. managedFields may name them.
-	Unserved []runtimeschema.GroupVersionKind
+	// Unserved are versions that a server can convert to but does not serve, with their types. managedFields may name them.
+	Unserved map[runtimeschema.GroupVersionKind]string
 	// KeepsNames means that a field has the same path in every version: conversion changes only the apiVersion.
 	KeepsNames bool
 	// JSON means that objects of the kinds are received and stored as JSON, so that a review shows all of their contents.

@@ -53,8 +53,10 @@ func (c *compiler) keepsNames(a, b runtimeschema.GroupVersionKind) bool {
 
 // typeOf returns the type of a kind.
 func (c *compiler) typeOf(gvk runtimeschema.GroupVersionKind) schema.Type {
-	t := c.owner[gvk]
-	name := t.Kinds[gvk]
+	return c.owner[gvk].typeNamed(c.owner[gvk].Kinds[gvk])
+}
+
+func (t *Topology) typeNamed(name string) schema.Type {
 	return schema.NewType(t.Types, smd.TypeRef{NamedType: &name})
 }
 
@@ -65,25 +67,30 @@ var allAlike = &schema.Likeness{Whole: true}
 func (c *compiler) compareVersions(p *schema.KindParts, all []runtimeschema.GroupVersionKind) {
 	gvk := p.GroupVersionKind
 	p.Alike, p.ConvertsByName = map[string]*schema.Likeness{}, true
-	unserved, resource := c.owner[gvk].Unserved, c.owner[gvk].resource(gvk)
+	owner, resource := c.owner[gvk], c.owner[gvk].resource(gvk)
 	p.BuiltIn = endpoint.BuiltIn(resource.Group, resource.Resource)
-	for _, other := range slices.Concat(all, unserved) {
+	for _, other := range slices.AppendSeq(slices.Clone(all), maps.Keys(owner.Unserved)) {
 		if other.GroupKind() != gvk.GroupKind() || other == gvk {
 			continue
 		}
 		version := other.GroupVersion().String()
-		byName := c.keepsNames(gvk, other) && sameOwners(c.typeOf(gvk), c.typeOf(other), map[[2]schema.TypeID]bool{}) || c.owner[gvk].KeepsNames && slices.Contains(unserved, other)
+		name, isUnserved := owner.Unserved[other]
+		their := owner.typeNamed(name)
+		if !isUnserved {
+			their = c.typeOf(other)
+		}
+		byName := owner.KeepsNames && (isUnserved || c.owner[other] == owner) && sameOwners(c.typeOf(gvk), their, map[[2]schema.TypeID]bool{})
 		p.ConvertsByName = p.ConvertsByName && (byName || c.owner[other] != nil && !c.isServed(other))
 		if !byName && c.owner[other] != nil && c.isServed(other) {
-			p.Renames = p.Renames || !c.typeOf(gvk).Same(c.typeOf(other))
+			p.Renames = p.Renames || !c.typeOf(gvk).Same(their)
 		}
-		switch their := c.kinds[other]; {
+		switch k := c.kinds[other]; {
 		case byName:
 			p.Alike[version] = allAlike
-		case their == nil:
+		case k == nil:
 			p.Alike[version] = nil
 		default:
-			p.Alike[version] = c.likenessOf(c.kinds[gvk], their)
+			p.Alike[version] = c.likenessOf(c.kinds[gvk], k)
 		}
 	}
 }
@@ -179,9 +186,11 @@ func sameOwners(a, b schema.Type, met map[[2]schema.TypeID]bool) bool {
 	case one.List != nil:
 		return schema.SameItems(one.List, two.List) && below(fieldpath.Element{Any: true})
 	case one.Map != nil:
-		same := one.Map.ElementRelationship == two.Map.ElementRelationship && below(fieldpath.Element{Any: true})
-		for name := range a.Fields() {
-			same = same && below(fieldpath.Element{Name: name})
+		same := (one.Map.ElementRelationship == smd.Atomic) == (two.Map.ElementRelationship == smd.Atomic) && below(fieldpath.Element{Any: true})
+		for _, t := range []schema.Type{a, b} {
+			for name := range t.Fields() {
+				same = same && below(fieldpath.Element{Name: name})
+			}
 		}
 		return same
 	}

@@ -14,23 +14,19 @@ import (
 	"github.com/fieldperm/fieldperm/schema/compile"
 )
 
-// topology converts the served versions in the way an API server does. It uses their structural schemas, with the apiVersion, kind and
+// topology converts the versions in the way an API server does. It uses their structural schemas, with the apiVersion, kind and
 // metadata of Kubernetes at the root and in embedded resources.
 func (d *definition) topology() (compile.Topology, error) {
 	losses := d.losses()
 	types := &smd.Schema{}
 	topology := compile.Topology{
-		Source: d.source, Kinds: map[runtimeschema.GroupVersionKind]string{},
+		Source: d.source, Kinds: map[runtimeschema.GroupVersionKind]string{}, Unserved: map[runtimeschema.GroupVersionKind]string{},
 		Plurals: map[runtimeschema.GroupVersionKind]string{}, OtherNames: map[runtimeschema.GroupVersionKind][]string{}, Replicas: map[runtimeschema.GroupVersionKind]string{},
 		StatusInside: map[runtimeschema.GroupVersionKind]bool{}, Reads: map[runtimeschema.GroupVersionKind]func(map[string]any) bool{}, Lossy: map[runtimeschema.GroupVersionKind]string{}, KeepsNames: !d.convertsByWebhook(), JSON: true,
 	}
 	for i := range d.crd.Spec.Versions {
 		v := &d.crd.Spec.Versions[i]
 		gvk := runtimeschema.GroupVersionKind{Group: d.crd.Spec.Group, Version: v.Name, Kind: d.crd.Spec.Names.Kind}
-		if !v.Served && !d.stored(v.Name) {
-			topology.Unserved = append(topology.Unserved, gvk)
-			continue
-		}
 		at := fmt.Sprintf("/spec/versions/%d/schema/openAPIV3Schema", i)
 		model, err := versionSchema(v)
 		if err != nil {
@@ -44,6 +40,10 @@ func (d *definition) topology() (compile.Topology, error) {
 			return compile.Topology{}, fault(d.source, at, "is no structural schema: %v: correct it as the API server would ask", err)
 		}
 		types.Types = append(types.Types, converted.Types...)
+		if !v.Served && !d.stored(v.Name) {
+			topology.Unserved[gvk] = name
+			continue
+		}
 		topology.Kinds[gvk], topology.Plurals[gvk] = name, d.crd.Spec.Names.Plural
 		topology.OtherNames[gvk] = d.names()
 		if loss, lossy := losses[v.Name]; lossy {

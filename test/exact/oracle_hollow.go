@@ -15,9 +15,6 @@ func (t transfer) hollow(once func(place)) {
 	if t.kind.ConvertsByName() || t.stored != nil {
 		return
 	}
-	if t.kind.IsBuiltIn() && !slices.ContainsFunc(slices.Concat(t.was, t.is), func(e ownerEntry) bool { return !t.ofVersion(e) }) {
-		return // Nothing is converted, and kube-apiserver keeps an empty container when it does.
-	}
 	unowned, err := t.withoutOwner()
 	for _, e := range t.is {
 		if !t.applies(e.manager) || !t.kind.Knows(e.version) {
@@ -36,7 +33,7 @@ func (t transfer) hollow(once func(place)) {
 			if !hasOwnedParts(t.placeIn(e, p)) || slices.ContainsFunc(values, p.Equals) {
 				n--
 			}
-			for ; n > 0 && (n > 1 || !isMetadata(p)); n-- {
+			for ; n > 0 && (n > 1 || !isMetadata(p) && !t.kind.IsBuiltIn()); n-- {
 				isBelow := func(q fieldpath.Path) bool { return len(q) > n && q[:n].Equals(p[:n]) }
 				if slices.ContainsFunc(values, isBelow) {
 					break
@@ -67,8 +64,8 @@ func (t transfer) placeIn(e ownerEntry, p fieldpath.Path) place {
 	return t.in(t.others[e.version], p).place
 }
 
-// appliedValues are the paths of what some managers apply that has a scalar here, and that every version has there. An annotation that two versions have is
-// no conversion's.
+// appliedValues are the paths of what some managers apply that has a scalar here, and that every version has there. A built-in kind
+// keeps each value, and annotations in both versions.
 func (t transfer) appliedValues(of func(ownerEntry) bool) (out []fieldpath.Path) {
 	for _, e := range t.is {
 		if !of(e) || !t.applies(e.manager) {
@@ -86,7 +83,7 @@ func (t transfer) appliedValues(of func(ownerEntry) bool) (out []fieldpath.Path)
 		for _, p := range pathsOf(setOf(e)) {
 			at := t.follow(p)
 			isAnnotation := len(p) == 3 && p[:2].Equals(note[:2])
-			if p.Equals(note) || (here.Has(p) || isAnnotation && !t.ofVersion(e)) && !at.missing && !container(at.half(at.new, at.new)) && hasScalar(at.new) {
+			if p.Equals(note) || (here.Has(p) || t.kind.IsBuiltIn() && (isAnnotation || t.ofVersion(e))) && !at.missing && !container(at.half(at.new, at.new)) && hasScalar(at.new) {
 				out = append(out, p)
 			}
 		}

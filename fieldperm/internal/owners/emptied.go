@@ -3,7 +3,6 @@ package owners
 import (
 	"cmp"
 	"fmt"
-	"slices"
 
 	smdpath "sigs.k8s.io/structured-merge-diff/v6/fieldpath"
 
@@ -14,11 +13,10 @@ import (
 // chargeEmptied charges the whole object if the next apply of a manager may remove what nobody owns. An apply converts the object to each version that has
 // an entry, with nothing but the owned values. A conversion may drop an empty struct, map or list. So what a manager applies stays only if a value in it
 // is applied in the same version, and all versions have it there: what others own by an update may go before. An entry that comes to another version has
-// its own values only: others may go back. Another version may have what is written anywhere, so it does not matter where the request writes. A webhook may
-// drop it later, when an entry of another version comes; a built-in kind keeps it while there is none.
+// its own values only: others may go back. Another version may have what is written anywhere, so it does not matter where the request writes. That may come
+// with a later entry of another version.
 func (o *owners) chargeEmptied() {
-	isOther := func(version string) bool { return version != o.version }
-	if o.d.Kind.ConvertsByName() || o.d.Kind.IsBuiltIn() && !slices.ContainsFunc(o.versions(), isOther) {
+	if o.d.Kind.ConvertsByName() {
 		return
 	}
 	all := map[string]*smdpath.Set{}
@@ -61,14 +59,15 @@ func (o *owners) appliedValues(version string) *smdpath.Set {
 }
 
 // addValues adds the paths of the values that an entry owns and that every version has in the same place. The conversion gets the owned values only, so
-// what depends on others may go. An annotation may be the conversion's own, unless it is in two versions.
+// what depends on others may go. kube-apiserver itself, for built-in kinds, keeps each value, in an annotation of its own where a version lacks it.
 func (o *owners) addValues(to *smdpath.Set, e *managedEntry) {
 	alike := o.d.Kind.AlikeInAll(o.here(e), o.versions())
 	for p := range paths(e.set()) {
 		if o.d.Stops() {
 			return
 		}
-		stays := alike.Has(p) || e.wroteIn != o.version && len(p) == len(lastApplied) && p[:2].Equals(lastApplied[:2])
+		isAnnotation := len(p) == len(lastApplied) && p[:2].Equals(lastApplied[:2])
+		stays := alike.Has(p) || o.d.Kind.IsBuiltIn() && (e.wroteIn == o.version || isAnnotation)
 		if p.Equals(lastApplied) || stays && o.isValue(p) {
 			to.Insert(p.Copy())
 		}
@@ -105,7 +104,8 @@ func hasScalar(v rawjson.Value) bool {
 }
 
 // mayEmpty returns a struct, map or list that an entry applies and that a conversion may drop, with a value that nobody owns; nil for none. The values of
-// another version are not known, and those that an entry that moves will meet. Every object keeps its metadata.
+// another version are not known, and those that an entry that moves will meet. Every object keeps its metadata, and a
+// built-in one its specification and status.
 func (o *owners) mayEmpty(e *managedEntry, values *smdpath.Set, moves bool) smdpath.Path {
 	kind := o.d.Kind.In(e.wroteIn)
 	if kind == nil {
@@ -121,7 +121,7 @@ func (o *owners) mayEmpty(e *managedEntry, values *smdpath.Set, moves bool) smdp
 		}
 		for ; n > 0; n-- {
 			isMetadata := n == 1 && p[0].FieldName != nil && *p[0].FieldName == "metadata"
-			if isMetadata || !under(values, p[:n]...).Empty() {
+			if isMetadata || n == 1 && o.d.Kind.IsBuiltIn() || !under(values, p[:n]...).Empty() {
 				break
 			}
 			if moves || e.wroteIn != o.version || o.hasUnowned(p[:n]) {
