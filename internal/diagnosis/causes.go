@@ -46,6 +46,7 @@ func knownCauses() []known {
 		},
 		{[]string{"its webhook cannot call fieldperm"}, "kube-apiserver cannot call the webhook: address, CA or client certificate", showWebhooks},
 		{[]string{"what refused the probe was not fieldperm"}, "another webhook or policy refuses the probe first: except the user fieldperm:canary there", "kubectl get validatingwebhookconfigurations,validatingadmissionpolicies"},
+		{[]string{"may not watch definitions"}, "fieldperm-webhook may not watch definitions: apply its rbac.yaml again", "kubectl apply --server-side -f rbac.yaml"},
 		{[]string{"see that it can be reached from here", "canary_error"}, "fieldperm-webhook cannot reach a kube-apiserver: NetworkPolicy or firewall", "kubectl get networkpolicies -n %[1]s"},
 		{
 			[]string{"have changed, and it is not proven yet", "has loaded other static manifests", "has loaded another AuthorizationConfiguration", "manifests_not_loaded", "manifests_changed"},
@@ -58,6 +59,7 @@ func knownCauses() []known {
 		{[]string{"manifests_loose", "manifests_unread"}, "the static manifests are not the generated ones, or fieldperm-webhook cannot read them: write them again", writeFiles},
 		{[]string{"may not read its /metrics", "metrics_unread"}, "fieldperm-webhook may not read the /metrics of kube-apiserver: apply its rbac.yaml again", "kubectl apply --server-side -f rbac.yaml"},
 		{[]string{"have no address", "a kube-apiserver that is not proven yet", "servers_unknown"}, "the kube-apiservers cannot be listed, or one is new", showEndpoints},
+		{[]string{"has ended the watch", "watch_ended"}, "a kube-apiserver has just started again, or closes its connections", "kubectl get pods -n kube-system -l component=kube-apiserver"},
 		{[]string{"discovery comes first", "discovery:", "starting"}, "fieldperm-webhook has just started, or discovery fails", showServices},
 		{[]string{"the last proof is too old"}, "a round of proofs hangs", "kubectl logs -n %[1]s -l app.kubernetes.io/name=fieldperm --tail=50"},
 		{[]string{"given time to reach every kube-apiserver", "is proven anew", "settling"}, "the webhook configuration was changed seconds ago: wait", "kubectl fieldperm status"},

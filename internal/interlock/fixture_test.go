@@ -41,6 +41,53 @@ type apiserver struct {
 	loaded  Hashes
 	asked   int
 	refused bool
+	// watches is closed when the server ends its watches. watched counts those that are open. unwatched refuses new ones.
+	watches   chan struct{}
+	watched   int
+	unwatched bool
+}
+
+// watch answers a watch until the client or the test ends it.
+func (a *apiserver) watch(w http.ResponseWriter, r *http.Request) {
+	a.mu.Lock()
+	ended, refused := a.watches, a.unwatched
+	a.watched++
+	a.mu.Unlock()
+	defer func() {
+		a.mu.Lock()
+		defer a.mu.Unlock()
+		a.watched--
+	}()
+	if refused {
+		fakeapi.Status(w, http.StatusForbidden, `forbidden: User "fieldperm" cannot watch resource "customresourcedefinitions"`)
+		return
+	}
+	w.WriteHeader(http.StatusOK)
+	w.(http.Flusher).Flush()
+	select {
+	case <-r.Context().Done():
+	case <-ended:
+	}
+}
+
+// restart ends the watches as the end of the process does. Another process has the address at once.
+func (a *apiserver) restart() {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	close(a.watches)
+	a.watches = make(chan struct{})
+}
+
+// Close ends the server with its watches.
+func (a *apiserver) Close() {
+	a.CloseClientConnections()
+	a.Server.Close()
+}
+
+func (a *apiserver) openWatches() int {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	return a.watched
 }
 
 // metrics serves the part of /metrics that is read, among other lines.
@@ -76,7 +123,7 @@ func (a *apiserver) load(hashes Hashes) {
 
 func newAPIServer(t *testing.T, tokens admission.Canaries) *apiserver {
 	t.Helper()
-	a := &apiserver{tokens: tokens, fault: func(Target) string { return "" }}
+	a := &apiserver{tokens: tokens, watches: make(chan struct{}), fault: func(Target) string { return "" }}
 	a.Server = fakeapi.Plain(t, a)
 	return a
 }
@@ -84,6 +131,10 @@ func newAPIServer(t *testing.T, tokens admission.Canaries) *apiserver {
 func (a *apiserver) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	if r.URL.Path == "/metrics" {
 		a.metrics(w, r)
+		return
+	}
+	if r.URL.Query().Get("watch") == "true" {
+		a.watch(w, r)
 		return
 	}
 	target := targetOf(r)

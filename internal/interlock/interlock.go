@@ -38,6 +38,7 @@ const (
 	ReasonManifestsNotLoaded   Reason = "manifests_not_loaded"
 	ReasonMetricsUnread        Reason = "metrics_unread"
 	ReasonServersUnknown       Reason = "servers_unknown"
+	ReasonWatchEnded           Reason = "watch_ended"
 	ReasonProbeNotEnforced     Reason = "canary_not_enforced"
 	ReasonProbeError           Reason = "canary_error"
 	ReasonStopping             Reason = "stopping"
@@ -86,6 +87,8 @@ type Interlock struct {
 	// files is the last reading of Manifests. loaded has the last reading of each server.
 	files  files
 	loaded map[string]reading
+	// watches has the watch of each server, which may have ended.
+	watches map[string]*watch
 
 	resources resources
 }
@@ -94,9 +97,9 @@ type Interlock struct {
 type state struct {
 	reason Reason
 	err    error
-	// until is when the proof expires. servers are the servers that it covers.
+	// until is when the proof expires. servers are the addresses that it covers, with the watches that were open all the time.
 	until   time.Time
-	servers []string
+	servers map[string]*watch
 	// further are the operations, besides CREATE and UPDATE, that the proof covers. missing has why it does not cover the others.
 	further []Operation
 	missing []error
@@ -104,7 +107,7 @@ type state struct {
 
 // New returns an Interlock without a proof. Run proves enforcement.
 func New(config Config) *Interlock {
-	i := &Interlock{config: config, trigger: make(chan struct{}, 1)}
+	i := &Interlock{config: config, trigger: make(chan struct{}, 1), watches: map[string]*watch{}}
 	i.resources.known, i.resources.failed = map[Target]*proof{}, map[string]uint64{}
 	i.state.Store(&state{reason: ReasonStarting, err: errors.New("enforcement has not been proven yet: discovery comes first: if it stays so, see /readyz/discovery and the log")})
 	return i
@@ -156,6 +159,9 @@ func (i *Interlock) status(s *state) error {
 	case !i.config.Clock.Now().Before(s.until):
 		return errors.New("interlock: enforcement is not proven: the last proof is too old: see the log for what holds up the next")
 	}
+	if err := s.lasts(); err != nil {
+		return fmt.Errorf("interlock: enforcement is not proven: %w", err)
+	}
 	return nil
 }
 
@@ -175,14 +181,19 @@ func (i *Interlock) ServersChanged() {
 	servers, err := i.config.Servers()
 	i.mu.Lock()
 	current := i.state.Load()
-	if err != nil || current.err == nil && slices.ContainsFunc(servers, func(s Server) bool { return !slices.Contains(current.servers, s.Address) }) {
+	if err != nil || current.err == nil && slices.ContainsFunc(servers, func(s Server) bool { return current.servers[s.Address] == nil }) {
 		i.withdrawLocked(ReasonServersUnknown, errors.New("there is a kube-apiserver that is not proven yet"))
 	} else {
 		// The current round may have listed the servers before the change, so its result does not cover a new server.
 		i.epoch.Add(1)
 		if current.err == nil {
 			// A server that left is removed: if its address comes back, it may be another server.
-			i.store(&state{until: current.until, servers: Addresses(servers), further: current.further, missing: current.missing})
+			next := *current
+			next.servers = map[string]*watch{}
+			for _, s := range servers {
+				next.servers[s.Address] = current.servers[s.Address]
+			}
+			i.store(&next)
 		}
 		i.left(Addresses(servers))
 	}

@@ -3,6 +3,7 @@ package interlock
 import (
 	"context"
 	"errors"
+	"slices"
 	"strings"
 	"sync"
 	"testing"
@@ -59,7 +60,7 @@ func newWorld(t *testing.T, readable bool) *world {
 			if err == nil {
 				reason = "proven"
 			}
-			w.said = append(w.said, string(reason))
+			w.set(func() { w.said = append(w.said, string(reason)) })
 		},
 	}
 	if readable {
@@ -85,6 +86,20 @@ func (w *world) set(change func()) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	change()
+}
+
+// awaitWithdrawal waits until enforcement is not proven, as after the end of a watch, but not for ever.
+func (w *world) awaitWithdrawal() {
+	for tries := 0; w.Status() == nil && tries < 5000; tries++ {
+		time.Sleep(time.Millisecond)
+	}
+}
+
+// reasons returns what was observed.
+func (w *world) reasons() []string {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	return slices.Clone(w.said)
 }
 
 // prove runs rounds until enforcement is proven, so that requests are allowed.
@@ -135,7 +150,7 @@ func TestA5_OneMissingProofOpens(t *testing.T) {
 		}, ReasonProbeNotEnforced},
 		"another webhook refuses it":     {func(w *world) { w.apis[1].set(always("admission webhook \"other\" denied the request")) }, ReasonProbeError},
 		"the object is not there":        {func(w *world) { w.apis[1].set(always("not found")) }, ReasonProbeError},
-		"a server is down":               {func(w *world) { w.apis[1].Close() }, ReasonProbeError},
+		"a server is down":               {func(w *world) { w.apis[1].Close(); w.awaitWithdrawal() }, ReasonWatchEnded},
 		"servers cannot be listed":       {func(w *world) { w.serversFail = errors.New("forbidden") }, ReasonServersUnknown},
 		"there is no server":             {func(w *world) { w.servers = nil }, ReasonServersUnknown},
 		"configuration cannot be read":   {func(w *world) { w.unreadable = errors.New("timeout") }, ReasonConfigurationUnread},
@@ -152,8 +167,8 @@ func TestA5_OneMissingProofOpens(t *testing.T) {
 			w.clock.Step(time.Second)
 			w.round(t.Context())
 			w.mustBe(t, false, "with a proof missing")
-			if last := w.said[len(w.said)-1]; last != string(c.reason) {
-				t.Errorf("said %q", w.said)
+			if said := w.reasons(); said[len(said)-1] != string(c.reason) {
+				t.Errorf("said %q", said)
 			}
 		})
 	}

@@ -147,7 +147,7 @@ func (i *Interlock) ask(ctx context.Context, server Server, want Hashes) reading
 	return next
 }
 
-// left removes the readings of servers that are not among the addresses. The caller holds mu.
+// left forgets the servers that are not among the addresses. The caller holds mu.
 func (i *Interlock) left(addresses []string) {
 	for address := range i.loaded {
 		if !slices.Contains(addresses, address) {
@@ -157,6 +157,12 @@ func (i *Interlock) left(addresses []string) {
 	for address := range i.shown {
 		if !slices.Contains(addresses, address) {
 			delete(i.shown, address)
+		}
+	}
+	for address, w := range i.watches {
+		if !slices.Contains(addresses, address) {
+			delete(i.watches, address)
+			w.close()
 		}
 	}
 }

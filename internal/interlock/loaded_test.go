@@ -27,8 +27,8 @@ func TestA5_FilesAreProvenByWhatEveryServerHasLoaded(t *testing.T) {
 			c.fault(w)
 			w.round(t.Context())
 			w.mustBe(t, false, "not in force")
-			if last := w.said[len(w.said)-1]; last != string(c.reason) || !strings.Contains(w.Status().Error(), c.says) {
-				t.Errorf("said %q, %v", w.said, w.Status())
+			if said := w.reasons(); said[len(said)-1] != string(c.reason) || !strings.Contains(w.Status().Error(), c.says) {
+				t.Errorf("said %q, %v", said, w.Status())
 			}
 		})
 	}
@@ -70,8 +70,8 @@ func TestA5_AChangedFileIsUnprovenAtOnce(t *testing.T) {
 			replace(t, file(w.files), "# Generated", "# Edited")
 			w.FilesChanged()
 			w.mustBe(t, false, "changed")
-			if last := w.said[len(w.said)-1]; last != string(ReasonManifestsChanged) {
-				t.Errorf("said %q", w.said)
+			if said := w.reasons(); said[len(said)-1] != string(ReasonManifestsChanged) {
+				t.Errorf("said %q", said)
 			}
 			w.clock.Step(loadedPause)
 			w.round(t.Context())

@@ -30,8 +30,8 @@ func TestA5_EachResourceOfAnotherServerIsProvenSeparately(t *testing.T) {
 			t.Errorf("%s of a resource that one server leaves out is let through", verb)
 		}
 	}
-	if w.said[len(w.said)-1] != string(ReasonResource) {
-		t.Errorf("said %q", w.said)
+	if said := w.reasons(); said[len(said)-1] != string(ReasonResource) {
+		t.Errorf("said %q", said)
 	}
 	// A server that finds the object invalid has not called the webhook.
 	w.apis[0].set(func(t Target) string {

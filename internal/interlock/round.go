@@ -32,6 +32,9 @@ func (i *Interlock) Run(ctx context.Context) {
 		case <-ctx.Done():
 			timer.Stop()
 			i.withdraw(ReasonStopping, errors.New("fieldperm is shutting down"))
+			i.mu.Lock()
+			i.left(nil)
+			i.mu.Unlock()
 			return
 		case <-timer.C():
 		case <-i.trigger:
@@ -79,6 +82,10 @@ func (i *Interlock) round(ctx context.Context) {
 	}
 	i.shown = seen.shown
 	next := &state{until: started.Add(2 * i.config.Interval), servers: servers}
+	if err := next.lasts(); err != nil {
+		i.withdrawLocked(ReasonWatchEnded, err)
+		return
+	}
 	for _, probe := range furtherProbes() {
 		if err := seen.missing[probe.Operation]; err != nil {
 			next.missing = append(next.missing, err)
@@ -89,9 +96,9 @@ func (i *Interlock) round(ctx context.Context) {
 	i.store(next)
 }
 
-// prove returns the addresses of the servers that enforce and what probes have shown of them, or the reason why enforcement is not proven on
-// all servers.
-func (i *Interlock) prove(ctx context.Context) ([]string, *operations, Reason, error) {
+// prove returns the servers that enforce, each with a watch that was open before all else, and what probes have shown of them, or the reason
+// why enforcement is not proven on all servers.
+func (i *Interlock) prove(ctx context.Context) (map[string]*watch, *operations, Reason, error) {
 	if i.config.Configuration != nil {
 		readCtx, cancel := context.WithTimeout(ctx, probeTimeout)
 		defer cancel()
@@ -116,6 +123,10 @@ func (i *Interlock) prove(ctx context.Context) ([]string, *operations, Reason, e
 	if len(servers) == 0 {
 		return nil, nil, ReasonServersUnknown, errors.New("no kube-apiserver is known")
 	}
+	watches, err := i.hold(ctx, servers)
+	if err != nil {
+		return nil, nil, ReasonWatchEnded, err
+	}
 	seen := &operations{shown: map[string]shown{}, missing: map[Operation]error{}}
 	if err := everywhere(ctx, servers, func(ctx context.Context, server Server) error {
 		if err := i.config.Prober.Prove(ctx, server, updateProbe(), nil, i.mode(server)); err != nil {
@@ -139,7 +150,7 @@ func (i *Interlock) prove(ctx context.Context) ([]string, *operations, Reason, e
 			return nil, nil, reason, err
 		}
 	}
-	return Addresses(servers), seen, ReasonProven, nil
+	return watches, seen, ReasonProven, nil
 }
 
 // mode returns the mode of the next probe to a server. ModeFail is used once for each server, because each use is a 500 in its

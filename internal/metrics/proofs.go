@@ -25,6 +25,8 @@ const (
 	ReasonConfigurationDeleted = "configuration_deleted"
 	// ReasonServersUnknown: the kube-apiservers could not be listed, or there is none.
 	ReasonServersUnknown = "servers_unknown"
+	// ReasonWatchEnded: a kube-apiserver has ended the watch that is held open there, or answers none.
+	ReasonWatchEnded = "watch_ended"
 	// ReasonManifestsUnread: the static manifests or kube-apiserver's AuthorizationConfiguration could not be read.
 	ReasonManifestsUnread = "manifests_unread"
 	// ReasonManifestsLoose: the static manifests or the AuthorizationConfiguration do not enforce every write.
@@ -52,7 +54,7 @@ func Reasons() []string {
 	return []string{
 		ReasonStarting, ReasonSettling, ReasonConfigurationUnread, ReasonConfigurationMissing, ReasonConfigurationLoose, ReasonConfigurationDeleted,
 		ReasonManifestsUnread, ReasonManifestsLoose, ReasonManifestsChanged, ReasonManifestsNotLoaded, ReasonMetricsUnread,
-		ReasonServersUnknown, ReasonCanaryNotEnforced, ReasonCanaryError, ReasonExpired, ReasonStopping, ReasonOther,
+		ReasonServersUnknown, ReasonWatchEnded, ReasonCanaryNotEnforced, ReasonCanaryError, ReasonExpired, ReasonStopping, ReasonOther,
 	}
 }
 

@@ -21,7 +21,7 @@ import (
 // resource version, it is the state of the API server that answers, or an error after which the reflector lists without a version.
 //
 // relist answers a watch with 410 Expired, as API servers do for a version that they no longer know, except for
-//   - a watch that sends the initial state first (WatchList): it is a list itself;
+//   - a watch that sends the initial state first (WatchList, or without a resource version): it is a list itself;
 //   - the first watch after a list of the same objects. The list must name a resource version: those of reflectors do, those of other
 //     callers do not.
 //
@@ -48,7 +48,7 @@ func (l *relist) RoundTrip(r *http.Request) (*http.Response, error) {
 	}
 	query := r.URL.Query()
 	watches, initial := isTrue(query, "watch"), isTrue(query, "sendInitialEvents")
-	if !watches && query.Get("resourceVersion") == "" {
+	if !initial && query.Get("resourceVersion") == "" {
 		return l.base.RoundTrip(r)
 	}
 	objects := r.URL.Path + "?" + url.Values{"label": query["labelSelector"], "field": query["fieldSelector"]}.Encode()

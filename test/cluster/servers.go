@@ -41,22 +41,46 @@ func (c *Cluster) AddAPIServer(ctx context.Context, name string, config Config) 
 	if c.server(name) != nil {
 		return fmt.Errorf("control plane: %q: exists already: take another name", name)
 	}
+	port, err := FreePort()
+	if err != nil {
+		return fmt.Errorf("control plane: %s: %w", name, err)
+	}
+	if err := c.describeFurther(name, config, strconv.Itoa(port)); err != nil {
+		return err
+	}
+	return c.boot(ctx, name)
+}
+
+// Replace gives an API server of AddAPIServer that is shut down other flags, for the next Boot. The address stays.
+func (c *Cluster) Replace(name string, config Config) error {
+	c.lifecycle.Lock()
+	defer c.lifecycle.Unlock()
+	old := c.server(name)
+	if old == nil || name == APIServer {
+		return fmt.Errorf("control plane: %q: was not added to this cluster", name)
+	}
+	return c.describeFurther(name, config, old.SecureServing.Port)
+}
+
+// describeFurther configures an API server on the etcd of the first.
+func (c *Cluster) describeFurther(name string, config Config, port string) error {
 	first := c.plane.APIServer
 	server, err := c.describeAPIServer(name, config)
 	if err != nil {
 		return err
 	}
+	server.SecureServing.Port = port
 	server.EtcdURL = c.plane.Etcd.URL
 	// Certificates that were issued for the first server are valid here too.
 	server.Authn = first.Authn
 	server.Configure().Set("service-account-issuer", first.SecureServing.URL("https", "/").String())
 	c.mu.Lock()
+	defer c.mu.Unlock()
 	if c.servers == nil {
 		c.servers = map[string]*envtest.APIServer{}
 	}
 	c.servers[name] = server
-	c.mu.Unlock()
-	return c.boot(ctx, name)
+	return nil
 }
 
 // At returns config for the API server of that name. For an unknown name it returns a configuration without a server.

@@ -4,6 +4,8 @@ package faults
 
 import (
 	"errors"
+	"flag"
+	"fmt"
 	"testing"
 	"time"
 
@@ -11,9 +13,12 @@ import (
 	"github.com/fieldperm/fieldperm/test/stack"
 )
 
-// TestFaults_SeveralAPIServers: fieldperm proves every API server that is published as an endpoint of the Service "kubernetes". Such
-// endpoints may not have a loopback address.
-func TestFaults_SeveralAPIServers(t *testing.T) {
+// restarts is how often TestFaults_AServerThatStartsAgain ends an API server.
+var restarts = flag.Int("restarts", 2, "how often an API server is killed and starts again without the webhook")
+
+// openTwo opens a scene with two API servers, and starts its writers.
+func openTwo(t *testing.T, arguments ...string) *scene {
+	t.Helper()
 	address, err := cluster.PublicAddress()
 	must(t, err)
 	if address == "" {
@@ -21,17 +26,56 @@ func TestFaults_SeveralAPIServers(t *testing.T) {
 	}
 	config := configuration(t, stack.REST)
 	config.Address = address
+	config.Arguments = append(config.Arguments, arguments...)
 	c := open(t, config)
 	must(t, c.AddAPIServer(t.Context(), "second", c.ServerConfig()))
 	c.serve(t, "second")
 	must(t, c.Publish(t.Context(), cluster.APIServer, "second"))
 	c.start(t)
+	return c
+}
+
+// withoutWebhook returns the flags of an API server that calls no webhook.
+func withoutWebhook(c *scene) cluster.Config {
+	server := c.ServerConfig()
+	server.ExtraArgs["disable-admission-plugins"] = []string{"ServiceAccount", "ValidatingAdmissionWebhook"}
+	return server
+}
+
+// TestFaults_AServerThatStartsAgain: a proof is about one run of a process. An API server is killed, and starts again at once, at the same address, without
+// the webhook. No round of proofs is in between: only the end of its watch shows it.
+func TestFaults_AServerThatStartsAgain(t *testing.T) {
+	c := openTwo(t, "--interlock-interval=20s", "--release-delay=3m")
+	again := func(config func(*scene) cluster.Config) action {
+		return func(t *testing.T, c *scene) {
+			t.Helper()
+			crash("second")(t, c)
+			must(t, c.Replace("second", config(c)))
+			boot("second")(t, c)
+		}
+	}
+	var faults []fault
+	for i := range *restarts {
+		faults = append(faults, fault{
+			name: fmt.Sprintf("killed, and starts again without the webhook, %d", i+1), generic: true, lasts: authorizedTTL, end: again((*scene).ServerConfig),
+			begin: func(t *testing.T, c *scene) {
+				t.Helper()
+				c.auditor.barriersDown.Store(true)
+				again(withoutWebhook)(t, c)
+			},
+		})
+	}
+	c.playAll(t, "an API server that starts again", faults)
+}
+
+// TestFaults_SeveralAPIServers: fieldperm proves every API server that is published as an endpoint of the Service "kubernetes". Such
+// endpoints may not have a loopback address.
+func TestFaults_SeveralAPIServers(t *testing.T) {
+	c := openTwo(t)
 	bare := func(name string) func(t *testing.T, c *scene) {
 		return func(t *testing.T, c *scene) {
 			t.Helper()
-			server := c.ServerConfig()
-			server.ExtraArgs["disable-admission-plugins"] = []string{"ServiceAccount", "ValidatingAdmissionWebhook"}
-			must(t, c.AddAPIServer(t.Context(), name, server))
+			must(t, c.AddAPIServer(t.Context(), name, withoutWebhook(c)))
 		}
 	}
 	// ends stops an API server.
