@@ -186,7 +186,7 @@ func TestD8_AnEntryOfAVersionThatIsNotServed(t *testing.T) {
 	}
 }
 
-// D8: kube-apiserver itself converts a built-in kind. It keeps the specification and each value, but no empty labels or behavior (V1, D2, D5).
+// D8: kube-apiserver itself converts a built-in kind. It keeps each value, but no empty labels or behavior (V1, D2, D5).
 func TestD8_AnAppliedContainerOfABuiltInKind(t *testing.T) {
 	k, err := schematest.Schema(t).Kind(runtimeschema.GroupVersionKind{Group: "autoscaling", Version: "v2", Kind: "HorizontalPodAutoscaler"})
 	if err != nil {
@@ -206,7 +206,7 @@ func TestD8_AnAppliedContainerOfABuiltInKind(t *testing.T) {
 		"empty labels":                              {"v2", `"f:metadata":{"f:labels":{}}`, `"labels":{"of":"nobody"}`, `"minReplicas":1`, true},
 		"an annotation of the other version":        {"v1", `"f:metadata":{"f:annotations":{"f:a":{}}}`, `"annotations":{"a":"b"}`, `"minReplicas":1`, false},
 		"another one that this version has not":     {"v1", `"f:metadata":{"f:annotations":{"f:c":{}}}`, `"annotations":{"a":"b"}`, `"minReplicas":1`, true},
-		"a specification of the other version only": {"v1", `"f:spec":{"f:targetCPUUtilizationPercentage":{}}`, "", `"minReplicas":1`, false},
+		"a specification of the other version only": {"v1", `"f:spec":{"f:targetCPUUtilizationPercentage":{}}`, "", `"minReplicas":1`, true},
 	} {
 		of := func(most int) string {
 			owners := entry("bot", "Update", "v2", `"f:spec":{"f:maxReplicas":{}}`) + "," + entry("argo", "Apply", c.version, c.applied)

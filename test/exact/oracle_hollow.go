@@ -33,7 +33,7 @@ func (t transfer) hollow(once func(place)) {
 			if !hasOwnedParts(t.placeIn(e, p)) || slices.ContainsFunc(values, p.Equals) {
 				n--
 			}
-			for ; n > 0 && (n > 1 || !isMetadata(p) && !t.kind.IsBuiltIn()); n-- {
+			for ; n > 0 && (n > 1 || !isMetadata(p)); n-- {
 				isBelow := func(q fieldpath.Path) bool { return len(q) > n && q[:n].Equals(p[:n]) }
 				if slices.ContainsFunc(values, isBelow) {
 					break

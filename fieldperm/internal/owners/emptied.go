@@ -104,8 +104,7 @@ func hasScalar(v rawjson.Value) bool {
 }
 
 // mayEmpty returns a struct, map or list that an entry applies and that a conversion may drop, with a value that nobody owns; nil for none. The values of
-// another version are not known, and those that an entry that moves will meet. Every object keeps its metadata, and a
-// built-in one its specification and status.
+// another version are not known, and those that an entry that moves will meet. Every object keeps its metadata.
 func (o *owners) mayEmpty(e *managedEntry, values *smdpath.Set, moves bool) smdpath.Path {
 	kind := o.d.Kind.In(e.wroteIn)
 	if kind == nil {
@@ -121,7 +120,7 @@ func (o *owners) mayEmpty(e *managedEntry, values *smdpath.Set, moves bool) smdp
 		}
 		for ; n > 0; n-- {
 			isMetadata := n == 1 && p[0].FieldName != nil && *p[0].FieldName == "metadata"
-			if isMetadata || n == 1 && o.d.Kind.IsBuiltIn() || !under(values, p[:n]...).Empty() {
+			if isMetadata || !under(values, p[:n]...).Empty() {
 				break
 			}
 			if moves || e.wroteIn != o.version || o.hasUnowned(p[:n]) {
