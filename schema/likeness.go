@@ -1,10 +1,6 @@
 package schema
 
-import (
-	"slices"
-
-	smdpath "sigs.k8s.io/structured-merge-diff/v6/fieldpath"
-)
+import smdpath "sigs.k8s.io/structured-merge-diff/v6/fieldpath"
 
 // Likeness says which fields are the same in two versions, by the paths of managedFields. A field is the same if it has the same path and
 // the same type in both. A struct, map or list whose parts have owners is the same if both versions have it, whatever its parts are. A
@@ -61,11 +57,11 @@ func (k *Kind) Alike(apiVersion string, paths *smdpath.Set) *smdpath.Set {
 	return k.parts.Alike[apiVersion].of(paths)
 }
 
-// AlikeInAll returns the paths of managedFields that lead to the same field in every version whose fields are known, and in those of a list. Callers must
+// AlikeInAll returns the paths of managedFields that lead to the same field in every version whose fields are known, and in given versions. Callers must
 // not change either set.
-func (k *Kind) AlikeInAll(paths *smdpath.Set, versions []string) *smdpath.Set {
+func (k *Kind) AlikeInAll(paths *smdpath.Set, versions map[string]bool) *smdpath.Set {
 	for version, l := range k.parts.Alike {
-		if l != nil || slices.Contains(versions, version) {
+		if l != nil || versions[version] {
 			paths = l.of(paths)
 		}
 	}

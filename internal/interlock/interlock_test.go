@@ -88,13 +88,6 @@ func (w *world) set(change func()) {
 	change()
 }
 
-// awaitWithdrawal waits until enforcement is not proven, as after the end of a watch, but not for ever.
-func (w *world) awaitWithdrawal() {
-	for tries := 0; w.Status() == nil && tries < 5000; tries++ {
-		time.Sleep(time.Millisecond)
-	}
-}
-
 // reasons returns what was observed.
 func (w *world) reasons() []string {
 	w.mu.Lock()
@@ -150,7 +143,7 @@ func TestA5_OneMissingProofOpens(t *testing.T) {
 		}, ReasonProbeNotEnforced},
 		"another webhook refuses it":     {func(w *world) { w.apis[1].set(always("admission webhook \"other\" denied the request")) }, ReasonProbeError},
 		"the object is not there":        {func(w *world) { w.apis[1].set(always("not found")) }, ReasonProbeError},
-		"a server is down":               {func(w *world) { w.apis[1].Close(); w.awaitWithdrawal() }, ReasonWatchEnded},
+		"a server is down":               {func(w *world) { w.apis[1].Close(); eventually(t, func() bool { return w.Status() != nil }) }, ReasonWatchEnded},
 		"servers cannot be listed":       {func(w *world) { w.serversFail = errors.New("forbidden") }, ReasonServersUnknown},
 		"there is no server":             {func(w *world) { w.servers = nil }, ReasonServersUnknown},
 		"configuration cannot be read":   {func(w *world) { w.unreadable = errors.New("timeout") }, ReasonConfigurationUnread},

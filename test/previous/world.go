@@ -106,20 +106,15 @@ func (w *World) has(of asked) bool {
 	return found
 }
 
-// Offline compiles the built-in kinds, the catalogue and files. The first error has the faults of the previous core, the second one those of the core
-// in force. A core refuses writes to the kinds of such documents. Documents about what does not exist are no faults.
-func Offline(files []string) (w *World, previous, current error) {
+// Offline compiles the built-in kinds, the catalogue and files. The error has the faults of both cores, without those of documents about what
+// does not exist. A core refuses writes to the kinds of documents with faults.
+func Offline(files []string) (*World, error) {
 	before, errs := beforeload.Offline(files)
 	now, more := load.Offline(files)
-	previous = errors.Join(slices.DeleteFunc(errs, func(err error) bool {
-		e := (*beforeschema.Error)(nil)
-		return errors.As(err, &e) && e.Unmatched
+	return newWorld(before, now), errors.Join(slices.DeleteFunc(append(errs, more...), func(err error) bool {
+		unmatched, unmatchedBefore := (*schema.Error)(nil), (*beforeschema.Error)(nil)
+		return errors.As(err, &unmatched) && unmatched.Unmatched || errors.As(err, &unmatchedBefore) && unmatchedBefore.Unmatched
 	})...)
-	current = errors.Join(slices.DeleteFunc(more, func(err error) bool {
-		e := (*schema.Error)(nil)
-		return errors.As(err, &e) && e.Unmatched
-	})...)
-	return newWorld(before, now), previous, current
 }
 
 // Compare returns the differences in the review of a request, of granular and of uncovered.

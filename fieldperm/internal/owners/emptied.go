@@ -19,7 +19,7 @@ func (o *owners) chargeEmptied() {
 	if o.d.Kind.ConvertsByName() {
 		return
 	}
-	all := map[string]*smdpath.Set{}
+	versions, all := o.versions(), map[string]*smdpath.Set{}
 	for _, who := range o.is.order {
 		e := o.is.entry(who)
 		if o.d.Stops() || !o.is.applies(who) || !o.d.Kind.Knows(e.wroteIn) {
@@ -31,16 +31,17 @@ func (o *owners) chargeEmptied() {
 		switch {
 		case moves:
 			values = smdpath.NewSet()
-			o.addValues(values, e)
+			o.addValues(values, e, versions)
 		case values == nil:
-			values = o.appliedValues(e.wroteIn)
+			values = o.appliedValues(e.wroteIn, versions)
 			all[e.wroteIn] = values
 		}
 		if p := o.mayEmpty(e, values, moves); p != nil {
+			cure := fmt.Sprintf("%q applies %s in %s without a value that every version has in it, so a conversion may drop it: let it apply one", who.name, cmp.Or(p.String(), "."), e.wroteIn)
 			charged := len(o.d.Out)
 			o.chargeAll(who)
 			for i := range o.d.Out[charged:] {
-				o.d.Out[charged+i].Instead = fmt.Sprintf("%q applies %s in %s without a value that every version has in it, so a conversion may drop it: let it apply one", who.name, cmp.Or(p.String(), "."), e.wroteIn)
+				o.d.Out[charged+i].Instead = cure
 			}
 			return
 		}
@@ -48,20 +49,21 @@ func (o *owners) chargeEmptied() {
 }
 
 // appliedValues returns the paths of the values that managers apply in a version, as far as the new object shows them.
-func (o *owners) appliedValues(version string) *smdpath.Set {
+func (o *owners) appliedValues(version string, versions map[string]bool) *smdpath.Set {
 	out := smdpath.NewSet()
 	for _, who := range o.is.order {
 		if e := o.is.entry(who); e.wroteIn == version && o.is.applies(who) {
-			o.addValues(out, e)
+			o.addValues(out, e, versions)
 		}
 	}
 	return out
 }
 
-// addValues adds the paths of the values that an entry owns and that every version has in the same place. The conversion gets the owned values only, so
-// what depends on others may go. kube-apiserver itself, for built-in kinds, keeps each value, in an annotation of its own where a version lacks it.
-func (o *owners) addValues(to *smdpath.Set, e *managedEntry) {
-	alike := o.d.Kind.AlikeInAll(o.here(e), o.versions())
+// addValues adds the paths of the values that an entry owns and that every version has in the same place. versions are those that have entries. The
+// conversion gets the owned values only, so what depends on others may go. kube-apiserver itself, for built-in kinds, keeps each value, in an annotation of
+// its own where a version lacks it.
+func (o *owners) addValues(to *smdpath.Set, e *managedEntry, versions map[string]bool) {
+	alike := o.d.Kind.AlikeInAll(o.here(e), versions)
 	for p := range paths(e.set()) {
 		if o.d.Stops() {
 			return
@@ -75,11 +77,11 @@ func (o *owners) addValues(to *smdpath.Set, e *managedEntry) {
 }
 
 // versions returns the versions that have or had entries.
-func (o *owners) versions() []string {
-	var out []string
+func (o *owners) versions() map[string]bool {
+	out := map[string]bool{}
 	for _, m := range []*managedFields{o.was, o.is} {
 		for _, who := range m.order {
-			out = append(out, m.entry(who).wroteIn)
+			out[m.entry(who).wroteIn] = true
 		}
 	}
 	return out
