@@ -10,6 +10,12 @@ COMMANDS := fieldperm-webhook fieldperm-gen kubectl-fieldperm
 # Memory for processor time: the collector runs less often, in compilers and tests too. Benchmarks keep Go's default.
 lint verify build controlplane controllers test test-all: export GOGC ?= 300
 
+# With K8S=1.35 the targets with a control plane use that of Kubernetes 1.35: see test/controlplane/versions.
+ifneq ($(K8S),)
+export K8S
+export KUBEBUILDER_ASSETS := $(BIN)/controlplane-$(K8S)
+endif
+
 .PHONY: help
 help: ## Show this list.
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  %-16s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -26,7 +32,7 @@ dist: ## Build the archives of the kubectl plugin of VERSION for a release into 
 	@hack/dist.sh $(VERSION)
 
 .PHONY: controlplane
-controlplane: ## Build kube-apiserver, etcd and kubectl into bin/controlplane, unless $KUBEBUILDER_ASSETS has them.
+controlplane: ## Build kube-apiserver, etcd and kubectl into bin/controlplane, unless $KUBEBUILDER_ASSETS has them; K8S=1.35 those of that release.
 	@test/controlplane/build.sh
 
 .PHONY: demo
@@ -35,7 +41,7 @@ demo: build controlplane ## Play the stories on a local control plane; KEEP=1 le
 	@KEEP="$(KEEP)" PATH="$(BIN):$$PATH" $(BIN)/demo
 
 .PHONY: controllers
-controllers: build ## Build the controllers of Kubernetes and of other projects that make test-all runs, into bin/controllers.
+controllers: build ## Build the controllers of Kubernetes and of other projects that make test-controllers runs, into bin/controllers.
 	@test/controlplane/build.sh controllers
 	@test/controllers/modules/build.sh
 
@@ -44,15 +50,19 @@ test: ## The tests of each rule, endpoint and command, about a quarter of an hou
 	@go run ./test/suite
 
 .PHONY: test-all
-test-all: ## The tests that make test leaves out, the race detector and the controllers, about half an hour.
+test-all: ## The tests that make test leaves out, the race detector and the oldest minor of Kubernetes, about half an hour.
 	@go run ./test/suite -all
+
+.PHONY: test-versions
+test-versions: ## Install, demo, kinds, corpus and recordings on each minor of Kubernetes; K8S=1.35 on one; UPDATE=1 writes the differences.
+	@env -u KUBEBUILDER_ASSETS go run ./test/versions $(if $(UPDATE),-update) $(K8S)
 
 .PHONY: test-faults
 test-faults: build controlplane ## Kill, freeze, tamper and revoke while users write; print what landed.
 	go test -tags integration -count=1 -v -timeout 30m ./test/faults
 
 .PHONY: test-model
-test-model: ## Check the interlock's protocol in every order of events; print how each broken variant does harm.
+test-model: ## Check the protocol of the proof of enforcement in every order of events; print how each broken variant does harm.
 	go test -count=1 -v ./test/model
 
 WRITES ?= 20000

@@ -30,6 +30,17 @@ const allowReason = verbs.Prefix + ` the user holds "granular"; admission decide
 // conditionalReason is the reason of an Allow that depends on the objects. It has the prefix too, so admission looks at the request.
 const conditionalReason = verbs.Prefix + ` the request is allowed on conditions; admission evaluates them on the object`
 
+// StatusUser is a user about whom administrators ask whether enforcement is proven. It is never let in: the reason of the NoOpinion has the answer.
+const StatusUser = "fieldperm:status"
+
+// StatusReason begins that reason. ProvenReason follows it, and then the number of API servers, if enforcement is proven.
+const (
+	StatusReason = verbs.Prefix + " status: "
+	ProvenReason = "enforcement is proven on each kube-apiserver, of "
+	// LoadedReason follows the number if each of them has loaded the rules of all barriers, too.
+	LoadedReason = ", with all barriers"
+)
+
 // These begin the reason of a NoOpinion for a user that would be let through if enforcement were proven. API servers show it to the user.
 const (
 	unprovenReason            = verbs.Prefix + ` the user holds "granular", but is not let through: `
@@ -51,8 +62,10 @@ type AuthorizeReviewer struct {
 	Authorizer func(*authorizationv1.SubjectAccessReviewSpec) fieldperm.Authorizer
 	// Enforced returns nil if it is proven that admission checks writes with these attributes (A5). The user sees the text of the error.
 	Enforced func(context.Context, *authorizationv1.ResourceAttributes) error
-	// Canaries recognizes fieldperm's own probes, which prove enforcement.
-	Canaries Canaries
+	// Status returns what follows StatusReason.
+	Status func() string
+	// Probes recognizes fieldperm's own probes, which prove enforcement.
+	Probes Probes
 	// Policies returns the authorizer that decides on conditions; nil means that there are none. An error means that it is not known. The
 	// authorizer is asked for the verb of the request, for the marker and for get.
 	Policies func() (authorizer.Authorizer, error)
@@ -68,13 +81,18 @@ func (r *AuthorizeReviewer) Review(ctx context.Context, spec *authorizationv1.Su
 	if !writes(spec) {
 		return noOpinion, nil
 	}
-	if spec.User == CanaryUser {
-		// The probe user is allowed by its nonce only, whatever verbs it holds. This includes what the marker allows no other user: Bindings,
-		// which write into Pods, whose barriers hold there, and what only a condition allows.
-		if r.Canaries != nil && r.probed(spec.ResourceAttributes) && r.Canaries.Authorize(spec) {
-			return authorizationv1.SubjectAccessReviewStatus{Allowed: true, Reason: canaryReason}, nil
+	if spec.User == ProbeUser {
+		// The probe user is allowed by its nonce only, whatever verbs it holds. This includes what only a condition allows.
+		if r.Probes != nil && r.probed(spec.ResourceAttributes) && r.Probes.Authorize(spec) {
+			return authorizationv1.SubjectAccessReviewStatus{Allowed: true, Reason: probeReason}, nil
 		}
 		return noOpinion, nil
+	}
+	if spec.User == StatusUser {
+		if r.Status == nil {
+			return noOpinion, nil
+		}
+		return authorizationv1.SubjectAccessReviewStatus{Reason: StatusReason + r.Status()}, nil
 	}
 	policies, err := r.policies()
 	if err != nil {
@@ -231,7 +249,7 @@ func canBecomeAllowed(d authorizer.ConditionsAwareDecision) bool {
 
 func (r *AuthorizeReviewer) enforced(ctx context.Context, attributes *authorizationv1.ResourceAttributes) error {
 	if r.Enforced == nil {
-		return errors.New("nothing proves that admission is enforced: configure the interlock")
+		return errors.New("nothing proves that admission is enforced: configure a proof")
 	}
 	return r.Enforced(ctx, attributes)
 }
@@ -245,7 +263,7 @@ func (r *AuthorizeReviewer) probed(a *authorizationv1.ResourceAttributes) bool {
 	switch {
 	case !granularVerbs(a.Verb) && a.Verb != "delete":
 		return false
-	case endpoint.IsBinding(a.Group, a.Resource, a.Subresource), endpoint.IsConnection(a.Group, a.Resource, a.Subresource):
+	case endpoint.IsConnection(a.Group, a.Resource, a.Subresource):
 		return true
 	}
 	return r.allowed(a)

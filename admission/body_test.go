@@ -118,10 +118,10 @@ func TestBody_NothingRefersToAReleasedBody(t *testing.T) {
 		return k
 	}
 	h := Handlers{
-		MaxBytes: 1 << 20, Seen: k.request,
-		Observe: func(endpoint string, outcome Outcome, _ int, _ time.Duration) { k.keep(endpoint, string(outcome)) },
-		Decided: func(endpoint Endpoint, mode fieldperm.Mode, _ bool) { k.keep(string(endpoint), string(mode)) },
-		Share:   func(_ context.Context, user string, _ bool) bool { k.keep(user); return true },
+		MaxBytes: 1 << 20,
+		Observe:  func(endpoint string, outcome Outcome, _ int, _ time.Duration) { k.keep(endpoint, string(outcome)) },
+		Decided:  func(endpoint Endpoint, mode fieldperm.Mode, _ bool) { k.keep(string(endpoint), string(mode)) },
+		Share:    func(_ context.Context, user string, _ bool) bool { k.keep(user); return true },
 	}
 	documents := schematest.Documents(t)
 	handlers := map[string]http.Handler{

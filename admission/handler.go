@@ -24,7 +24,7 @@ const (
 	OutcomeNoOpinion Outcome = "no_opinion"
 	OutcomeRefused   Outcome = "refused"
 	OutcomeError     Outcome = "error"
-	OutcomeCanary    Outcome = "canary"
+	OutcomeProbe     Outcome = "probe"
 )
 
 // Handlers holds the settings that all handlers share.
@@ -35,24 +35,22 @@ type Handlers struct {
 	Observe func(endpoint string, outcome Outcome, checks int, took time.Duration)
 	// Decided is called for every admission decision, unless it is nil.
 	Decided func(endpoint Endpoint, mode fieldperm.Mode, allowed bool)
-	// Canaries recognizes fieldperm's own probes; nil refuses them all.
-	Canaries Canaries
-	// Seen is called for each request that is reviewed, unless it is nil. It must not block, and must not keep the request.
-	Seen func(*admissionv1.AdmissionRequest)
+	// Probes recognizes fieldperm's own probes; nil refuses them all.
+	Probes Probes
+	// Known returns a text for the objects of the cluster that are in force here. Replicas return the same text for the same objects. A nil func means that
+	// there are none.
+	Known func() string
 	// Share reports whether one more review of this user may be held in memory; nil means always. It is called after the review is
 	// decoded, when the user is known.
-	Share func(ctx context.Context, user string, canary bool) bool
+	Share func(ctx context.Context, user string, probe bool) bool
 }
 
 // ReviewHandler serves AdmissionReview v1 for one endpoint.
 func (h Handlers) ReviewHandler(endpoint Endpoint, reviewer *Reviewer) http.Handler {
 	return h.serveReview(string(endpoint), func(ctx context.Context, x *exchange, in *DecodedReview) {
-		if response, is := h.canary(ctx, x.w, endpoint, reviewer, in.Request); is {
-			x.respond(ctx, response, OutcomeCanary, 0)
+		if response, is := h.probe(ctx, x.w, endpoint, in.Request); is {
+			x.respond(ctx, response, OutcomeProbe, 0)
 			return
-		}
-		if h.Seen != nil {
-			h.Seen(in.Request)
 		}
 		result, err := reviewer.ReviewDecoded(ctx, endpoint, in)
 		outcome, checks := h.record(ctx, endpoint, result, err)
@@ -170,7 +168,7 @@ func (x *exchange) readReview() (*DecodedReview, error) {
 	if err != nil {
 		return nil, err
 	}
-	if user := in.Request.UserInfo.Username; x.Share != nil && !x.Share(x.r.Context(), user, user == CanaryUser) {
+	if user := in.Request.UserInfo.Username; x.Share != nil && !x.Share(x.r.Context(), user, user == ProbeUser) {
 		in.Release()
 		return nil, errNoShare
 	}

@@ -191,8 +191,8 @@ func (h Handlers) TrialHandler(reviewer *Reviewer) http.Handler {
 func (h Handlers) lenient(endpoint Endpoint, review func(context.Context, *DecodedReview, *admissionv1.AdmissionResponse) (checks int, err error)) http.Handler {
 	return h.serveReview(string(endpoint), func(ctx context.Context, x *exchange, in *DecodedReview) {
 		response := &admissionv1.AdmissionResponse{UID: in.Request.UID, Allowed: true}
-		if in.Request.UserInfo.Username == CanaryUser {
-			x.respond(ctx, response, OutcomeCanary, 0)
+		if in.Request.UserInfo.Username == ProbeUser {
+			x.respond(ctx, response, OutcomeProbe, 0)
 			return
 		}
 		checks, err := review(ctx, in, response)

@@ -41,10 +41,7 @@ type Reviewer struct {
 	// request denies the request, whatever else the user holds. An error means that the conditions are not known. A nil func means that
 	// there are none.
 	Conditional func(write *Write, then fieldperm.Authorizer) (Conditions, error)
-	// Denies returns the names of what may deny a request to users that hold the generic verb, in the form of the barriers of probes. A
-	// nil func means that nothing does.
-	Denies func(*admissionv1.AdmissionRequest) []string
-	Limits fieldperm.Limits
+	Limits      fieldperm.Limits
 
 	// conditionsOnly means that another authorizer is asked for the generic permission: only conditions can allow generic verbs.
 	conditionsOnly bool
@@ -132,7 +129,9 @@ func (r *Reviewer) findChanges(ctx context.Context, write *Write, in *DecodedRev
 	kind := write.read.kind
 	diffing, span := startSpan(ctx, "diff")
 	requirements, err := in.diff(diffing, kind, barriers)
-	span.SetAttributes(spanChanges.Int(len(requirements)))
+	if span.IsRecording() {
+		span.SetAttributes(spanChanges.Int(len(requirements)))
+	}
 	span.End()
 	if err != nil {
 		return err
@@ -156,7 +155,9 @@ func (r *Reviewer) decide(ctx context.Context, write *Write, review fieldperm.Re
 		return denied, err
 	}
 	decision, err := fieldperm.Decide(deciding, authorizer, review, r.Limits)
-	span.SetAttributes(spanMode.String(string(decision.Mode)), spanAllowed.Bool(decision.Allowed), spanChecks.Int(len(decision.Checks)))
+	if span.IsRecording() { // The values take memory, also if nothing records them.
+		span.SetAttributes(spanMode.String(string(decision.Mode)), spanAllowed.Bool(decision.Allowed), spanChecks.Int(len(decision.Checks)))
+	}
 	if err != nil {
 		return nil, err
 	}
@@ -256,6 +257,7 @@ func barriersFor(ctx context.Context, compiled *schema.Schema, read *objectReade
 		return nil
 	}
 	refs := [2]schema.ResourceRef{{Group: req.Resource.Group, Resource: req.Resource.Resource, Subresource: req.SubResource}, RequestedResource(req)}
+	fields := read.fields
 	var out schema.VerbSet
 	for i, ref := range refs {
 		if i > 0 && ref == refs[0] {
@@ -264,9 +266,9 @@ func barriersFor(ctx context.Context, compiled *schema.Schema, read *objectReade
 		var set schema.VerbSet
 		var err error
 		if action == v1alpha1.ValidationDeny {
-			set, err = compiled.Uncovered(ctx, ref, read.fields)
+			set, err = compiled.Uncovered(ctx, ref, fields)
 		} else {
-			set, err = compiled.Tried(ctx, ref, read.fields, action)
+			set, err = compiled.Tried(ctx, ref, fields, action)
 		}
 		if err != nil {
 			klog.FromContext(ctx).Info("A match condition failed and counts as true", "err", err)
@@ -274,33 +276,6 @@ func barriersFor(ctx context.Context, compiled *schema.Schema, read *objectReade
 		out = out.Plus(set)
 	}
 	return out
-}
-
-// barriers returns the barriers that are known for a request, in the form of schema.Schema.Barriers, and what may deny it. Probes ask for
-// them.
-func (r *Reviewer) barriers(req *admissionv1.AdmissionRequest) []string {
-	var denying []string
-	if r.Denies != nil {
-		denying = r.Denies(req)
-	}
-	if _, only := onlyGeneric(req); only {
-		return denying
-	}
-	return append(denying, r.fieldBarriers(req)...)
-}
-
-// fieldBarriers returns the barriers on fields of the object of a request.
-func (r *Reviewer) fieldBarriers(req *admissionv1.AdmissionRequest) []string {
-	compiled := r.schema()
-	if compiled == nil {
-		return nil
-	}
-	asked := schema.ResourceRef{Group: req.Resource.Group, Version: req.Resource.Version, Resource: req.Resource.Resource, Subresource: req.SubResource}
-	kind, err := compiled.KindFor(runtimeschema.GroupVersionKind{Group: req.Kind.Group, Version: req.Kind.Version, Kind: req.Kind.Kind}, RequestedResource(req))
-	if err != nil {
-		return nil
-	}
-	return compiled.Barriers(kind, asked, RequestedResource(req))
 }
 
 // through returns the kind with everything that a write in the version of the request can lose. If the rules of the webhook name another

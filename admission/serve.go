@@ -40,7 +40,7 @@ func (r *AuthorizeReviewer) Decide(ctx context.Context, spec *authorizationv1.Su
 	if err := checkSpec(spec); err != nil {
 		return none, err
 	}
-	if !writes(spec) || spec.User == CanaryUser {
+	if !writes(spec) || spec.User == ProbeUser {
 		return none, nil
 	}
 	policies, err := r.policies()

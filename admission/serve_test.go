@@ -180,8 +180,8 @@ func TestD1_AServedReviewCountsForTheShareOfItsUser(t *testing.T) {
 	}
 	for has, want := range map[bool]int{true: http.StatusOK, false: http.StatusTooManyRequests} {
 		var of []string
-		h := Handlers{MaxBytes: 1 << 20, Share: func(_ context.Context, user string, canary bool) bool {
-			of = append(of, fmt.Sprint(user, canary))
+		h := Handlers{MaxBytes: 1 << 20, Share: func(_ context.Context, user string, probe bool) bool {
+			of = append(of, fmt.Sprint(user, probe))
 			return has
 		}}
 		code, answer := postTo(t, h.ConditionsHandler(reviewer(schematest.Schema(t), holding("granular", "granular:*")), wire.ConditionSetChain), body)

@@ -56,7 +56,7 @@ func (d *decider) record(verb string, generic bool, decision AuthorizerDecision)
 		d.refusals[verb] = &Refusal{Verb: verb, By: decision.By, Reason: decision.Reason}
 	}
 	if d.out.Checks == nil {
-		d.out.Checks = make([]Check, 0, 8) // as many as an ordinary review needs
+		d.out.Checks = make([]Check, 0, 6) // as many as an ordinary review needs
 	}
 	d.out.Checks = append(d.out.Checks, Check{verb, allowed, decision.By, decision.Skipped})
 	return allowed

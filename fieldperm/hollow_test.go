@@ -218,6 +218,37 @@ func TestD8_AnAppliedContainerOfABuiltInKind(t *testing.T) {
 	}
 }
 
+// D8: kube-apiserver 1.34 and before stores a null in the metadata of each template. It is what an absent field is, so no apply changes it. In a custom resource
+// null is a value, and an apply that drops it lets a default take its place.
+func TestD8_ANullOfABuiltInKindIsAnAbsentField(t *testing.T) {
+	builtIn, err := schematest.Schema(t).Kind(runtimeschema.GroupVersionKind{Group: "apps", Version: "v1", Kind: "Deployment"})
+	if err != nil {
+		t.Fatal(err)
+	}
+	spec := structOf("spec", `"replicas":{"type":"integer"},"template":{"type":"object","properties":{"hidden":{"type":"string","nullable":true}}}`)
+	replicas := permission(".spec.replicas", "scale", "")
+	custom := safesOf(t, byName+said(replicas, replicas), spec, spec)("v1")
+	for name, c := range map[string]struct {
+		kind    *schema.Kind
+		path    string
+		charged bool
+	}{
+		"built in":        {builtIn, ".spec.template.metadata.creationTimestamp", false},
+		"custom resource": {custom, ".spec.template.hidden", true},
+	} {
+		of := func(replicas int, owners string) string {
+			return fmt.Sprintf(`{"apiVersion":%q,"kind":%q,"metadata":{"name":"x","managedFields":[%s]},"spec":{"replicas":%d,"template":{"metadata":{"creationTimestamp":null},"hidden":null}}}`,
+				c.kind.GroupVersionKind.GroupVersion(), c.kind.GroupVersionKind.Kind, owners, replicas)
+		}
+		entry := func(manager, operation string) string {
+			return fmt.Sprintf(`{"manager":%q,"operation":%q,"apiVersion":%q,"time":"2026-01-01T00:00:00Z","fieldsType":"FieldsV1","fieldsV1":{"f:spec":{"f:replicas":{}}}}`, manager, operation, c.kind.GroupVersionKind.GroupVersion())
+		}
+		if got := chargesAt(t, c.kind, of(1, entry("setup", "Update")), of(2, entry("scaler", "Apply")), c.path); got != c.charged {
+			t.Errorf("%s: the null is charged: %t, want %t", name, got, c.charged)
+		}
+	}
+}
+
 // D8: without a webhook fields keep their names. But if versions tell the items of a list apart by other keys, an entry of one names other items of the other,
 // and what nobody owns in an item goes (N5).
 func TestD8_ItemsWithOtherKeysInAVersionWithoutAWebhook(t *testing.T) {

@@ -89,7 +89,7 @@ func TestD10_OwnersInAnotherSpellingAreTheSame(t *testing.T) {
 		})
 	}
 	replicas, later := owner("me", "Apply", `{"f:spec":{"f:replicas":{}}}`), "2027"
-	expectDiff(t, k, none, owned(`|,"spec":{"replicas":2}`, odd, replicas), owned(`|,"spec":{"replicas":3}`, respelled, strings.Replace(replicas, "2026", later, 1)), "modified .spec.replicas: * specification scale")
+	expectDiff(t, k, none, owned(`|,"spec":{"replicas":2}`, odd, replicas), owned(`|,"spec":{"replicas":3}`, respelled, strings.Replace(replicas, "2026", later, 1)), "modified .spec.replicas: * specification scale", wholeGadget)
 	twice := strings.Replace(own, `"manager"`, `"y":null,"z":null,"y":null,"manager"`, 1)
 	expectDiff(t, k, none, owned("|", own), owned("|", twice), irregularGadget)
 }

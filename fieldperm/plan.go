@@ -67,7 +67,7 @@ func newPlan(requirements []Requirement, barredOnly bool) plan {
 		r := &requirements[from]
 		groups = append(groups, group{from: from, to: to, chain: r.Candidates(), level: firstLevel(r), unasked: len(r.Candidates())})
 	}
-	return plan{groups: groups}
+	return plan{groups: groups, asked: make([]verbs.Verb, 0, 4)}
 }
 
 // runs yields the requirements from one index up to another that the same verbs cover, at the same levels.

@@ -52,7 +52,7 @@ const authorizationComment = `# For kube-apiserver --authorization-config. If th
 `
 
 func authorizationConfiguration(o Options) (string, string, []any, error) {
-	kubeconfig, cached := o.at(fileAuthorizerKey), true
+	kubeconfig := o.at(fileAuthorizerKey)
 	var conditions []apiserverv1.WebhookMatchCondition
 	for _, expression := range webhooks.AuthorizerConditions(o.User) {
 		conditions = append(conditions, apiserverv1.WebhookMatchCondition{Expression: expression})
@@ -64,9 +64,7 @@ func authorizationConfiguration(o Options) (string, string, []any, error) {
 			{Type: "RBAC", Name: "rbac"},
 			{Type: string(apiserverv1.TypeWebhook), Name: webhooks.AuthorizerName, Webhook: &apiserverv1.WebhookConfiguration{
 				AuthorizedTTL:                            metav1.Duration{Duration: o.AuthorizedTTL},
-				CacheAuthorizedRequests:                  &cached,
 				UnauthorizedTTL:                          metav1.Duration{Duration: o.UnauthorizedTTL},
-				CacheUnauthorizedRequests:                &cached,
 				Timeout:                                  metav1.Duration{Duration: webhooks.AuthorizeTimeout},
 				SubjectAccessReviewVersion:               "v1",
 				MatchConditionSubjectAccessReviewVersion: "v1",

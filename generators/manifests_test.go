@@ -188,7 +188,7 @@ func TestManifestsOwnUserMayDoLittle(t *testing.T) {
 		}
 		want := []string{
 			"create subjectaccessreviews ", "patch permissionschemas/status,uncoveredpermissionsets/status,conditionalpolicies/status,permissionobservations/status ",
-			"impersonate users fieldperm:canary", "impersonate userextras/fieldperm.dev/canary ",
+			"impersonate users fieldperm:probe", "impersonate userextras/fieldperm.dev/probe ",
 		}
 		if rest {
 			want = append(want, "update,patch validatingwebhookconfigurations fieldperm", "create,update,patch,delete validatingwebhookconfigurations fieldperm-uncovered")

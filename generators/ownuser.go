@@ -41,9 +41,11 @@ const rbacStaticComment = `#   /metrics                      read which static m
 `
 
 const rbacDefaultComment = `# In the namespace default:
-#   endpointslices                find every API server behind the Service kubernetes.
+#   endpointslices                find every API server: they register themselves in the one named kubernetes.
 #   events                        say when and why nothing is allowed any more; granular:* so that a set for every resource
 #                                 does not stop that. Without the marker it gives nothing else.
+# In the namespace kube-system, of the user of probes:
+#   podtemplates                  ask by a dry run which rules an API server has loaded.
 `
 
 // readVerbs returns the verbs of an informer, and more.
@@ -52,6 +54,7 @@ func readVerbs(more ...string) []string { return append([]string{"get", "list", 
 func rbac(o Options) (string, string, []any, error) {
 	meta := metav1.ObjectMeta{Name: "fieldperm"}
 	inDefault := metav1.ObjectMeta{Name: "fieldperm", Namespace: metav1.NamespaceDefault}
+	inSystem := metav1.ObjectMeta{Name: "fieldperm-probe", Namespace: metav1.NamespaceSystem}
 	comment := rbacComment + rbacKeptComment
 	if o.REST {
 		comment = rbacComment + rbacRESTComment
@@ -73,10 +76,16 @@ func rbac(o Options) (string, string, []any, error) {
 		&rbacv1.ClusterRole{TypeMeta: typeMeta("ClusterRole"), ObjectMeta: meta, Rules: o.clusterRules()},
 		&rbacv1.ClusterRoleBinding{TypeMeta: typeMeta("ClusterRoleBinding"), ObjectMeta: meta, RoleRef: ref("ClusterRole"), Subjects: subjects},
 		&rbacv1.Role{TypeMeta: typeMeta("Role"), ObjectMeta: inDefault, Rules: []rbacv1.PolicyRule{
-			{APIGroups: []string{"discovery.k8s.io"}, Resources: []string{"endpointslices"}, Verbs: readVerbs()},
+			{APIGroups: []string{"discovery.k8s.io"}, Resources: []string{"endpointslices"}, ResourceNames: []string{webhooks.APIServersSlice}, Verbs: readVerbs()},
 			{APIGroups: []string{"events.k8s.io"}, Resources: []string{"events"}, Verbs: []string{"create", "patch", verbs.All().String()}},
 		}},
 		&rbacv1.RoleBinding{TypeMeta: typeMeta("RoleBinding"), ObjectMeta: inDefault, RoleRef: ref("Role"), Subjects: subjects},
+		&rbacv1.Role{TypeMeta: typeMeta("Role"), ObjectMeta: inSystem, Rules: []rbacv1.PolicyRule{
+			{APIGroups: []string{""}, Resources: []string{"podtemplates"}, Verbs: []string{"create"}},
+		}},
+		&rbacv1.RoleBinding{TypeMeta: typeMeta("RoleBinding"), ObjectMeta: inSystem, RoleRef: rbacv1.RoleRef{APIGroup: rbacv1.GroupName, Kind: "Role", Name: inSystem.Name}, Subjects: []rbacv1.Subject{
+			{Kind: rbacv1.UserKind, APIGroup: rbacv1.GroupName, Name: admission.ProbeUser},
+		}},
 		migrator, migratorBinding,
 	}, nil
 }
@@ -97,9 +106,9 @@ func (o Options) clusterRules() []rbacv1.PolicyRule {
 		{APIGroups: []string{"apiregistration.k8s.io"}, Resources: []string{"apiservices"}, Verbs: readVerbs()},
 		{APIGroups: []string{own}, Resources: ownResources(""), Verbs: readVerbs()},
 		{APIGroups: []string{own}, Resources: ownResources("/status"), Verbs: []string{"patch"}},
-		{APIGroups: []string{""}, Resources: []string{"users"}, ResourceNames: []string{admission.CanaryUser}, Verbs: []string{"impersonate"}},
+		{APIGroups: []string{""}, Resources: []string{"users"}, ResourceNames: []string{admission.ProbeUser}, Verbs: []string{"impersonate"}},
 		// The resource names of this rule would be the nonces, which change.
-		{APIGroups: []string{"authentication.k8s.io"}, Resources: []string{"userextras/" + admission.CanaryKey}, Verbs: []string{"impersonate"}},
+		{APIGroups: []string{"authentication.k8s.io"}, Resources: []string{"userextras/" + admission.ProbeKey}, Verbs: []string{"impersonate"}},
 		// This rule is always there, although few installations need it: it depends on the authorizer chain, which is in a file of
 		// fieldperm that the generator does not read.
 		{APIGroups: []string{rbacv1.GroupName}, Resources: []string{"roles", "rolebindings", "clusterroles", "clusterrolebindings"}, Verbs: []string{"list", "watch"}},
@@ -136,9 +145,9 @@ func (o Options) subject() rbacv1.Subject {
 }
 
 const flowSchemaComment = `# A request that waits for fieldperm keeps its seat of API priority and fairness. If what fieldperm asks
-# meanwhile had to queue for a seat too, the seats could run out and each wait for the other. Its canaries
+# meanwhile had to queue for a seat too, the seats could run out and each wait for the other. Its probes
 # must not queue either, or a busy API server looks like one that does not enforce. What the user can do at
-# all is bounded by rbac.yaml, and the user of the canaries may do nothing.
+# all is bounded by rbac.yaml, and the user of the probes may create PodTemplates in kube-system.
 `
 
 func flowSchema(o Options) (string, string, []any, error) {
@@ -146,7 +155,7 @@ func flowSchema(o Options) (string, string, []any, error) {
 	if namespace, name, ok := serviceAccount(o.User); ok {
 		subject = flowcontrolv1.Subject{Kind: flowcontrolv1.SubjectKindServiceAccount, ServiceAccount: &flowcontrolv1.ServiceAccountSubject{Namespace: namespace, Name: name}}
 	}
-	canary := flowcontrolv1.Subject{Kind: flowcontrolv1.SubjectKindUser, User: &flowcontrolv1.UserSubject{Name: admission.CanaryUser}}
+	probe := flowcontrolv1.Subject{Kind: flowcontrolv1.SubjectKindUser, User: &flowcontrolv1.UserSubject{Name: admission.ProbeUser}}
 	return fileFlowSchema, flowSchemaComment, []any{&flowcontrolv1.FlowSchema{
 		TypeMeta:   metav1.TypeMeta{APIVersion: flowcontrolv1.SchemeGroupVersion.String(), Kind: "FlowSchema"},
 		ObjectMeta: metav1.ObjectMeta{Name: "fieldperm"},
@@ -155,7 +164,7 @@ func flowSchema(o Options) (string, string, []any, error) {
 			// This precedes every flow schema of Kubernetes except exempt (1) and probes (2).
 			MatchingPrecedence: 10,
 			Rules: []flowcontrolv1.PolicyRulesWithSubjects{{
-				Subjects: []flowcontrolv1.Subject{subject, canary},
+				Subjects: []flowcontrolv1.Subject{subject, probe},
 				ResourceRules: []flowcontrolv1.ResourcePolicyRule{{
 					Verbs: []string{flowcontrolv1.VerbAll}, APIGroups: []string{flowcontrolv1.APIGroupAll}, Resources: []string{flowcontrolv1.ResourceAll},
 					ClusterScope: true, Namespaces: []string{flowcontrolv1.NamespaceEvery},

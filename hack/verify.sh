@@ -7,7 +7,7 @@ copy=$(mktemp -d)
 trap 'rm -rf "$copy"' EXIT
 cd "$root"
 # test/peers has modules of other projects below it: to tidy those would download several hundred MB.
-for module in . test/controlplane hack/tools test/crdrefdocs/tools test/deploy/tools test/observability test/browser test/peers examples/operator generators/analyzer; do
+for module in . test/controlplane test/controlplane/versions/1.* hack/tools test/crdrefdocs/tools test/deploy/tools test/observability test/browser test/peers examples/operator generators/analyzer; do
   go -C "$module" mod tidy -diff || { echo "verify: $module/go.mod is not tidy: run go mod tidy there" >&2; exit 1; }
 done
 git ls-files -z --cached --others --exclude-standard | while IFS= read -r -d '' f; do

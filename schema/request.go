@@ -2,16 +2,12 @@ package schema
 
 import (
 	"context"
-	"crypto/sha256"
-	"encoding/base64"
-	"encoding/json"
 	"slices"
 	"strings"
 
 	runtimeschema "k8s.io/apimachinery/pkg/runtime/schema"
 
 	"github.com/fieldperm/fieldperm/api/v1alpha1"
-	"github.com/fieldperm/fieldperm/schema/fieldpath"
 	"github.com/fieldperm/fieldperm/verbs"
 )
 
@@ -49,8 +45,6 @@ type Sets interface {
 	Matching(ctx context.Context, ref ResourceRef, request Request, action v1alpha1.ValidationAction) (VerbSet, error)
 	// Verbs are those of SetVerbs.
 	Verbs(ref ResourceRef) []SetVerb
-	// Barriers returns the names of the sets that refuse writes through one of the endpoints, and whose verbs guard a body.
-	Barriers(guard func(VerbSet) bool, refs ...ResourceRef) []string
 }
 
 // SetVerb is a verb that an UncoveredPermissionSet makes a barrier for requests to an endpoint.
@@ -88,41 +82,8 @@ func (s *Schema) Tried(ctx context.Context, ref ResourceRef, request Request, ac
 	return s.parts.Sets.Matching(ctx, ref, request, action)
 }
 
-// Excluded is the name of the barriers of a kind's own schemas in the result of Barriers.
-const Excluded = "excluded"
-
-// BarrierOf returns a name of what a document forbids that changes with its spec.
-func BarrierOf(source string, spec any) string {
-	content, err := json.Marshal(spec)
-	if err != nil {
-		return source // The spec was decoded from JSON, so this does not happen.
-	}
-	sum := sha256.Sum256(content)
-	return source + " " + base64.RawURLEncoding.EncodeToString(sum[:])
-}
-
-// Barriers returns the names of the barriers on fields of a body that is sent to an endpoint, under any of its names. Conditional
-// barriers and match conditions count as true.
-func (s *Schema) Barriers(body *Kind, refs ...ResourceRef) []string {
-	var out []string
-	if body.MayBar() || body.MayBarElsewhere() {
-		out = append(out, Excluded)
-	}
-	if s.parts.Sets != nil {
-		out = append(out, s.parts.Sets.Barriers(func(of VerbSet) bool { return body.parts.Hidden != nil || body.isGuardedBy(of) }, refs...)...)
-	}
-	return out
-}
-
 // MaxGuardedPlaces is how many places of a kind are visited to find or count its guarded fields, because a schema may unfold without bound.
 const MaxGuardedPlaces = 5000
-
-// isGuardedBy reports whether a place of the kind that is charged can have one of the verbs.
-func (k *Kind) isGuardedBy(of VerbSet) bool {
-	found := false
-	k.Guarded(MaxGuardedPlaces, func(_ fieldpath.Pattern, n *Node) { found = found || n.GuardedBy(of) })
-	return found
-}
 
 // GuardedBy reports whether the node is charged and can have one of the verbs.
 func (n *Node) GuardedBy(of VerbSet) bool {

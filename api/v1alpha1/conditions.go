@@ -15,14 +15,14 @@ const (
 	ReasonFaulty = "Faulty"
 
 	// ConditionEnforced is never True while Compiled is False. It is True if every barrier of the object holds, also for holders of the generic permission: the
-	// webhook has the rules, and a dry-run write through each endpoint was refused on each kube-apiserver.
+	// webhook has the rules, and each kube-apiserver has answered that it has loaded them.
 	ConditionEnforced = "Enforced"
-	// ReasonEnforced: the writes were refused.
+	// ReasonEnforced: all have.
 	ReasonEnforced = "Enforced"
-	// ReasonNotRefused: a write was not. The message names the endpoint and the kube-apiserver.
-	ReasonNotRefused = "NotRefused"
-	// ReasonNotProbed: the webhook has the rules, but of some endpoints it is not known whether writes are refused.
-	ReasonNotProbed = "NotProbed"
+	// ReasonNotLoaded: a kube-apiserver has not. The message names it.
+	ReasonNotLoaded = "NotLoaded"
+	// ReasonNotProven: the webhook has the rules, but of some servers it is not known whether they have.
+	ReasonNotProven = "NotProven"
 	// ReasonNoBarriers: there is nothing to enforce on holders of the generic permission.
 	ReasonNoBarriers = "NoBarriers"
 	// ReasonNotDenying: the validationActions of the set let writes pass.

@@ -18,7 +18,7 @@ const DefaultReleaseDelay = 90 * time.Second
 const RequestTimeout = 60 * time.Second
 
 // ProofLife is how long another replica may still allow requests because of a proof from before the deletion: twice the default of
-// fieldperm-webhook serve --interlock-interval, and the running call.
+// fieldperm-webhook serve --proof-interval, and the running call.
 const ProofLife = 10*time.Second + AuthorizeTimeout
 
 // LongestTTL returns the limit for the lifetime of a cached Allow: the lifetime must be shorter than the result, so that the release

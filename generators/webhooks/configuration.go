@@ -1,6 +1,7 @@
 package webhooks
 
 import (
+	"fmt"
 	"strconv"
 	"strings"
 
@@ -141,6 +142,21 @@ func NewSchemasWebhook(client admissionregistrationv1.WebhookClientConfig) admis
 	return out
 }
 
+// Identity returns a text that changes with every write of the webhooks of a configuration, and belongs to one object only. It is one segment of a path.
+func Identity(c *admissionregistrationv1.ValidatingWebhookConfiguration) string {
+	return fmt.Sprintf("%s-%d", c.UID, c.Generation)
+}
+
+// NewProbeWebhook returns the webhook for fieldperm's own probe: the creation of a PodTemplate as a dry run. Nearly nobody creates these, and no controller
+// reads them.
+func NewProbeWebhook(client admissionregistrationv1.WebhookClientConfig) admissionregistrationv1.ValidatingWebhook {
+	out := webhook(ProbeWebhook, client, nil, admissionregistrationv1.MatchCondition{
+		Name: "probe", Expression: "request.userInfo.username == " + strconv.Quote(admission.ProbeUser),
+	})
+	out.Rules = rendered(Writes.On([]v1alpha1.ResourceRule{{APIGroups: []string{""}, Resources: []string{"podtemplates"}}}))
+	return out
+}
+
 // webhook sets all fields, also those with defaults, because the proof of enforcement (A5) and human readers look at them.
 func webhook(name string, client admissionregistrationv1.WebhookClientConfig, rules []v1alpha1.ResourceRule, conditions ...admissionregistrationv1.MatchCondition) admissionregistrationv1.ValidatingWebhook {
 	failurePolicy, matchPolicy := admissionregistrationv1.Fail, admissionregistrationv1.Equivalent
@@ -177,16 +193,16 @@ func (o Options) ClientConfig(path string) admissionregistrationv1.WebhookClient
 	}
 }
 
-// ClientConfigFor returns the client configuration for another of fieldperm's paths, given the one for GranularPath. It reports false if
-// granular is not for GranularPath.
-func ClientConfigFor(granular *admissionregistrationv1.WebhookClientConfig, path string) (admissionregistrationv1.WebhookClientConfig, bool) {
-	out := *granular.DeepCopy()
+// ClientConfigFor returns the client configuration for another of fieldperm's paths, given the one for the path at. It reports false if known is not for
+// that path.
+func ClientConfigFor(known *admissionregistrationv1.WebhookClientConfig, at, path string) (admissionregistrationv1.WebhookClientConfig, bool) {
+	out := *known.DeepCopy()
 	switch {
-	case out.Service != nil && out.Service.Path != nil && *out.Service.Path == GranularPath:
+	case out.Service != nil && out.Service.Path != nil && *out.Service.Path == at:
 		out.Service.Path = &path
 		return out, true
-	case out.URL != nil && strings.HasSuffix(*out.URL, GranularPath):
-		url := strings.TrimSuffix(*out.URL, GranularPath) + path
+	case out.URL != nil && strings.HasSuffix(*out.URL, at):
+		url := strings.TrimSuffix(*out.URL, at) + path
 		out.URL = &url
 		return out, true
 	}

@@ -15,7 +15,7 @@ const (
 	GuardName = "fieldperm-guard"
 
 	// Finalizer keeps RESTName enforcing after its deletion, until fieldperm releases it.
-	Finalizer = "fieldperm.dev/interlock"
+	Finalizer = "fieldperm.dev/enforcement"
 
 	// GranularWebhook is the name of the webhook that enforces the Allows of /authorize.
 	GranularWebhook = "granular.fieldperm.dev"
@@ -31,8 +31,16 @@ const (
 	// SchemasWebhook is the name of the webhook that refuses permission schemas that do not compile.
 	SchemasWebhook = "schemas.fieldperm.dev"
 
+	// ProbeWebhook is the name of the webhook that only fieldperm's own probe reaches. Its path names the state of the object: an API server loads an
+	// object as a whole, so the answer to one probe says which rules it has.
+	ProbeWebhook = "probe.fieldperm.dev"
+
 	// WriterAnnotation is an annotation of UncoveredName with the version of the fieldperm that wrote it.
 	WriterAnnotation = "fieldperm.dev/written-by"
+
+	// APIServersSlice is the EndpointSlice, in the namespace default, in which kube-apiservers register themselves. They write one, and no other: a slice
+	// that has only the label of the Service may be anybody's.
+	APIServersSlice = "kubernetes"
 
 	// AuthorizerName is the name of fieldperm's authorizer in kube-apiserver's AuthorizationConfiguration.
 	AuthorizerName = "fieldperm"
@@ -50,4 +58,6 @@ const (
 	SchemasPath   = "/admit/schemas"
 	ObservedPath  = "/admit/observed"
 	TriedPath     = "/admit/tried"
+	// ProbePath is followed by the identity of the configuration with the webhook granular, a slash, and the state of the object.
+	ProbePath = "/probe/"
 )

@@ -141,7 +141,7 @@ func TestA1_WatcherRefreshesOnSignal(t *testing.T) {
 	<-done
 }
 
-// The interlock proves resources of aggregated API servers separately (A5), so the list must mark them.
+// Resources of aggregated API servers are proven separately (A5), so the list must mark them.
 func TestA5_TheListNamesTheServerOfEachGroup(t *testing.T) {
 	l := Build(served(), []string{"metrics.example.com"}, []string{"metrics.example.com"})
 	if s, ok := l.Served("metrics.example.com", "things"); !ok || !s.Aggregated || s.Version != "v1" {

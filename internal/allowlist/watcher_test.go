@@ -23,7 +23,7 @@ func (s *shuffled) ServerGroupsAndResourcesWithContext(context.Context) ([]*meta
 }
 
 // client-go returns the lists of aggregated discovery in any order.
-func TestA5_CanariesGoToTheVersionThatTheServerPrefers(t *testing.T) {
+func TestA5_ProbesGoToTheVersionThatTheServerPrefers(t *testing.T) {
 	version := func(name string) metav1.GroupVersionForDiscovery {
 		return metav1.GroupVersionForDiscovery{GroupVersion: "autoscaling/" + name, Version: name}
 	}

@@ -163,6 +163,6 @@ func (h *Holder) Refused(reason string) Finding {
 	return h.role.at(Finding{
 		Rule: markerNotEnforced, Level: Error, Object: h.role.Ref, Path: h.path, About: verbs.Marker,
 		Message: fmt.Sprintf("kube-apiserver does not let %q update %s, although it holds the marker: %s", h.User, h.Resource, why),
-		Cure:    "look at /readyz/interlock of fieldperm-webhook and at the authorizers of kube-apiserver",
+		Cure:    "look at /readyz/enforcement of fieldperm-webhook and at the authorizers of kube-apiserver",
 	})
 }

@@ -7,6 +7,7 @@ import (
 	"strings"
 
 	rbacv1 "k8s.io/api/rbac/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"github.com/fieldperm/fieldperm/internal/finding"
 	"github.com/fieldperm/fieldperm/schema/endpoint"
@@ -177,6 +178,8 @@ func (j *joint) verb(of subject, r *right, key faultKey, path string, v verbs.Ve
 		level, unless = Warning, "unless a role grants it that is not among the files"
 	case of.kind != rbacv1.ServiceAccountKind && j.barred(v, t):
 		level, unless = Note, "unless it holds update by another group"
+	case of.namespace == metav1.NamespaceSystem && j.barred(v, t):
+		level, unless = Note, "unless another version of Kubernetes gives update to this controller"
 	}
 	f := j.add(key, r, path, level, of, t.Resource)
 	f.unless = cmp.Or(f.unless, unless)

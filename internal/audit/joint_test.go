@@ -63,6 +63,12 @@ bindings: [` + sa("a", "") + `]`, want: []string{"error granular-verb-without-ma
 		"a barrier's verb is not idle": {objects: `
 roles: [{name: a, rules: [{apiGroups: [apps], resources: [deployments], verbs: [update, "granular:image(web)"]}]}]
 bindings: [` + sa("a", "") + `]`},
+		"a barrier's verb without update": {objects: `
+roles: [{name: a, rules: [{apiGroups: [apps], resources: [deployments], verbs: ["granular:image(web)"]}]}]
+bindings: [` + sa("a", "") + `]`, want: []string{"error granular-verb-without-marker ClusterRole a rules[0].verbs[0]"}},
+		"a barrier's verb of a controller that this Kubernetes may lack": {objects: `
+roles: [{name: a, rules: [{apiGroups: [apps], resources: [deployments], verbs: ["granular:image(web)"]}]}]
+bindings: [{name: a, clusterRole: a, subjects: [ServiceAccount kube-system/migrator]}]`, want: []string{"note granular-verb-without-marker ClusterRole a rules[0].verbs[0]"}},
 		"a verb for all fields is for a barrier to come": {objects: `
 roles: [{name: a, rules: [{apiGroups: [""], resources: [events], verbs: [create, patch, "granular:*"]}]}]
 bindings: [` + sa("a", "") + `]`},

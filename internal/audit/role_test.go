@@ -35,6 +35,7 @@ func TestRolesRules(t *testing.T) {
 		"unknown-verb":                            {rules: `{apiGroups: [apps], resources: [deployments], verbs: [granular, "granular:imag(web)"]}`, want: "error unknown-verb rules[0].verbs[1]", cure: `"granular:image(web)"`},
 		"unknown-verb, kinds missing":             {rules: `{apiGroups: [apps], resources: [deployments], verbs: [granular, "granular:imag"]}`, less: true, want: "warning unknown-verb rules[0].verbs[1]"},
 		"unknown-verb of others, in files":        {rules: `{apiGroups: [apps], resources: [deployments], verbs: [granular, "granular:other.com/budget"]}`, files: true, want: "note unknown-verb rules[0].verbs[1]", cure: "--crd"},
+		"the verb of creations is of no field":    {rules: `{apiGroups: [apps], resources: [deployments], verbs: [granular, create, "granular:creation"]}`},
 		"no unknown-verb":                         {rules: `{apiGroups: [example.com], resources: [gadgets], verbs: [granular, "granular:example.com/colour"]}`},
 		"unknown-resource: the group":             {rules: `{apiGroups: [""], resources: [deployments], verbs: [granular]}`, want: "error unknown-resource rules[0].resources[0]", cure: `apiGroups: ["apps"]`},
 		"unknown-resource: singular":              {rules: `{apiGroups: [apps], resources: [deployment], verbs: [granular]}`, want: "error unknown-resource rules[0].resources[0]", cure: `"deployments"`},

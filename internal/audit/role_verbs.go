@@ -83,6 +83,9 @@ func (c *reviewer) unknownResource(path, name string, rule *rbacv1.PolicyRule) {
 
 // verb checks a granular verb on the resources of a rule. It has a fault if it has no effect on any of them.
 func (c *reviewer) verb(path string, v verbs.Verb, rule *rbacv1.PolicyRule, on usable) {
+	if v == verbs.Creation() {
+		return // It is of an object, and of no field.
+	}
 	places, isKnown := c.known.all()[v.Name()]
 	if !isKnown {
 		c.unknownVerb(path, v)

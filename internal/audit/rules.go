@@ -154,13 +154,13 @@ func barrierRules() []Rule {
 		},
 		{
 			ID: barrierNotEnforced, Level: Error, Meaning: "The condition `Enforced` of an object with barriers is not `True` for its present generation.",
-			Why:  "fieldperm has not seen that every kube-apiserver refuses writes there ([probes of barriers](../enforcement.md#probes-of-barriers)). The level is `warning` if it is not known, and `note` if the object is only tried (`validationActions`).",
+			Why:  "fieldperm has not seen that every kube-apiserver [has loaded the rules](../enforcement.md#which-rules-are-loaded). The level is `warning` if it is not known, and `note` if the object is only tried (`validationActions`).",
 			Cure: "Do what the message of the condition says.",
 		},
 		{
 			ID: markerNotEnforced, Level: Error, Meaning: "kube-apiserver does not let a holder of the marker in.",
 			Why:  "The audit asks kube-apiserver by a SubjectAccessReview whether a subject with the marker may update. If not, enforcement is [not proven](../enforcement.md#while-enforcement-is-not-proven), or kube-apiserver does not ask fieldperm. Granular users are refused.",
-			Cure: "Look at `/readyz/interlock` of fieldperm-webhook, and at the authorizers of kube-apiserver.",
+			Cure: "Look at `/readyz/enforcement` of fieldperm-webhook, and at the authorizers of kube-apiserver.",
 		},
 	}
 }

@@ -55,8 +55,10 @@ type onWrite struct {
 }
 
 func newOnWrite(of *requestAuthorizer, request *admissionv1.AdmissionRequest) *onWrite {
+	attributes := of.AttributesRecord
+	attributes.User = &of.user
 	return &onWrite{
-		webhooks: of.chain.conditionals, of: of.own, request: request, answers: map[string]fieldperm.AuthorizerDecision{}, unmet: map[string][]fieldperm.Unmet{},
+		webhooks: of.chain.conditionals, of: attributes, request: request, answers: map[string]fieldperm.AuthorizerDecision{}, unmet: map[string][]fieldperm.Unmet{},
 		seen: sync.OnceValues(func() (*wire.Admission, error) {
 			if request.RequestKind != nil && *request.RequestKind != request.Kind {
 				return nil, nil

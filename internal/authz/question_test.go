@@ -14,7 +14,7 @@ func keyOf(spec authorizationv1.SubjectAccessReviewSpec, verb string, generic bo
 	if spec.ResourceAttributes == nil {
 		spec.ResourceAttributes = &authorizationv1.ResourceAttributes{}
 	}
-	return forReview(nil, &spec).check(verb, generic).key
+	return forReview(nil, &spec).check(verb, generic).key()
 }
 
 // Different questions have different keys, even if their texts look like separators or run into each other.

@@ -38,23 +38,23 @@ func forReview(chain *snapshot, spec *authorizationv1.SubjectAccessReviewSpec) *
 // requestAuthorizer holds the user and the object of the checks. Authorize adds the verb.
 type requestAuthorizer struct {
 	chain *snapshot
-	// own and generic are the question without a verb. In generic, the user has A4's key.
-	own, generic authorizer.AttributesRecord
-	// asks is the part of the key that all checks of the request share.
+	question
+}
+
+// question is what the checks of one request share: all but the verb.
+type question struct {
+	authorizer.AttributesRecord // of the object
+	user                        author
+	// asks is the part of the key.
 	asks [sha256.Size]byte
 }
 
 func newRequestAuthorizer(chain *snapshot, u author, r *authorizationv1.ResourceAttributes) *requestAuthorizer {
-	a := &requestAuthorizer{chain: chain, asks: digest(&u, r), own: authorizer.AttributesRecord{
-		User: &u, Namespace: r.Namespace, Name: r.Name,
+	return &requestAuthorizer{chain, question{user: u, asks: digest(&u, r), AttributesRecord: authorizer.AttributesRecord{
+		Namespace: r.Namespace, Name: r.Name,
 		APIGroup: r.Group, APIVersion: r.Version, Resource: r.Resource, Subresource: r.Subresource,
 		ResourceRequest: true,
-	}}
-	generic := u
-	generic.generic = true
-	a.generic = a.own
-	a.generic.User = &generic
-	return a
+	}}}
 }
 
 // Authorize asks for one verb. It returns the authorizer's reason unchanged: Decide never counts an answer as generic if its reason
@@ -72,7 +72,7 @@ func (a *requestAuthorizer) Authorize(ctx context.Context, verb string, generic 
 		span.SetAttributes(tracing.Result.String(resultOf(out.Allowed(), failure)))
 	}
 	if failure != nil {
-		failure = fmt.Errorf("authorizer: verb %q on %q: %w", verb, a.own.Resource, failure)
+		failure = fmt.Errorf("authorizer: verb %q on %q: %w", verb, a.Resource, failure)
 	}
 	if err != nil {
 		return fieldperm.AuthorizerDecision{}, failure
@@ -83,25 +83,33 @@ func (a *requestAuthorizer) Authorize(ctx context.Context, verb string, generic 
 
 // check returns the question about one verb.
 func (a *requestAuthorizer) check(verb string, generic bool) *check {
-	of := &a.own
-	if generic {
-		of = &a.generic
-	}
-	return &check{Attributes: of, key: key{a.asks, verb, generic}}
+	return &check{question: &a.question, verb: verb, generic: generic}
 }
 
 // check is a question about one verb. Who asks the chain writes its trace, and nobody else reads it.
 type check struct {
-	authorizer.Attributes // without the verb
-	key                   key
+	*question
+	verb string
+	// generic is true for a check of the generic permission.
+	generic bool
 	trace
 }
 
+// GetUser returns the user, with A4's key in a check of the generic permission.
+func (c *check) GetUser() user.Info {
+	if c.generic {
+		return genericAuthor{&c.user}
+	}
+	return &c.user
+}
+
 // GetVerb returns the verb.
-func (c *check) GetVerb() string { return c.key.verb }
+func (c *check) GetVerb() string { return c.verb }
 
 // IsReadOnly reports whether the verb is read-only.
-func (c *check) IsReadOnly() bool { return authorizer.AttributesRecord{Verb: c.key.verb}.IsReadOnly() }
+func (c *check) IsReadOnly() bool { return authorizer.AttributesRecord{Verb: c.verb}.IsReadOnly() }
+
+func (c *check) key() key { return key{c.asks, c.verb, c.generic} }
 
 // key is the cache key of a question. Two questions have the same key only if an authorizer cannot tell them apart.
 type key struct {
@@ -141,8 +149,6 @@ type author struct {
 	groups    []string
 	// extra does not have A4's key.
 	extra []extraValues
-	// generic is true for a check of the generic permission.
-	generic bool
 }
 
 var _ user.Info = &author{}
@@ -156,16 +162,22 @@ func (a *author) GetUID() string { return a.uid }
 // GetGroups returns the groups.
 func (a *author) GetGroups() []string { return a.groups }
 
-// GetExtra returns the user's own extra, plus A4's key for a check of the generic permission. Every call makes a new map: only
-// authorizers that send a request over the network read it.
+// GetExtra returns the user's own extra. Every call makes a new map: only authorizers that send a request over the network read it.
 func (a *author) GetExtra() map[string][]string {
 	extra := make(map[string][]string, len(a.extra)+1)
 	for _, e := range a.extra {
 		extra[e.key] = e.values
 	}
-	if a.generic {
-		extra[admission.GenericOnlyKey] = []string{"true"}
-	}
+	return extra
+}
+
+// genericAuthor is the user of a check of the generic permission.
+type genericAuthor struct{ *author }
+
+// GetExtra returns the user's own extra and A4's key.
+func (a genericAuthor) GetExtra() map[string][]string {
+	extra := a.author.GetExtra()
+	extra[admission.GenericOnlyKey] = []string{"true"}
 	return extra
 }
 

@@ -60,7 +60,7 @@ func (w *webhook) Authorize(ctx context.Context, a authorizer.Attributes) (autho
 		select {
 		case <-f.ended:
 		case <-ctx.Done():
-			w.leave(f, c.key)
+			w.leave(f, c.key())
 			c.asked = c.asked || first
 			return authorizer.DecisionDeny, "", fmt.Errorf("has not answered yet: %w: see that it is up, or write a shorter timeout for it in the authorization configuration", ctx.Err())
 		}
@@ -82,19 +82,19 @@ func (w *webhook) Authorize(ctx context.Context, a authorizer.Attributes) (autho
 
 // begin returns the cached decision, or else a flight that the caller must wait for. first means that the caller has begun it.
 func (w *webhook) begin(ctx context.Context, c *check) (known authorizerDecision, f *flight, first bool) {
-	if known, ok := w.cached(c.key); ok {
+	if known, ok := w.cached(c.key()); ok {
 		return known, nil, false
 	}
 	w.mu.Lock()
 	defer w.mu.Unlock()
-	if known, ok := w.cached(c.key); ok {
+	if known, ok := w.cached(c.key()); ok {
 		return known, nil, false // It has arrived just now.
 	}
-	f = w.flights[c.key]
+	f = w.flights[c.key()]
 	if first = f == nil; first {
 		f = &flight{ended: make(chan struct{})}
 		ctx, f.cancel = context.WithTimeout(context.WithoutCancel(ctx), flightTime)
-		w.flights[c.key] = f
+		w.flights[c.key()] = f
 		go w.fly(ctx, f, c)
 	}
 	f.waiting++
@@ -124,7 +124,7 @@ func (w *webhook) fly(ctx context.Context, f *flight, c *check) {
 	if f.call.answered && !errors.Is(f.err, errPanicked) || f.excluded {
 		w.store(c, f.authorizerDecision)
 	}
-	w.forget(f, c.key)
+	w.forget(f, c.key())
 	close(f.ended)
 }
 
@@ -151,7 +151,7 @@ func (w *webhook) store(c *check, d authorizerDecision) {
 	if len(c.GetNamespace())+len(c.GetVerb())+len(c.GetAPIGroup())+len(c.GetAPIVersion())+len(c.GetResource())+len(c.GetSubresource())+len(c.GetName()) >= longest {
 		return
 	}
-	k := c.key
+	k := c.key()
 	// The verb may be a substring of a much longer text, such as the body of a request. The copy lets that text be collected.
 	k.verb = strings.Clone(k.verb)
 	in, ttl := w.decisions, w.unauthorizedTTL

@@ -13,7 +13,7 @@ const maxCauses = 3
 const (
 	showWebhooks  = "kubectl get validatingwebhookconfigurations -l app.kubernetes.io/name=fieldperm -o yaml"
 	showEvents    = "kubectl get events -n default --field-selector involvedObject.kind=ValidatingWebhookConfiguration"
-	showEndpoints = "kubectl get endpointslices -n default -l kubernetes.io/service-name=kubernetes"
+	showEndpoints = "kubectl get endpointslice -n default kubernetes"
 	showServices  = "kubectl get apiservices"
 	writeFiles    = "fieldperm-gen manifests --help"
 )
@@ -36,8 +36,8 @@ func knownCauses() []known {
 		},
 		{[]string{"configuration_unread"}, "fieldperm-webhook may not read the webhook configuration: apply its rbac.yaml again", "kubectl apply --server-side -f rbac.yaml"},
 		{
-			[]string{"a probe passed admission", "canary_not_enforced"}, "a kube-apiserver does not call the webhook, or system:authenticated may update the objects of the probe",
-			"kubectl auth can-i patch configmap/extension-apiserver-authentication -n kube-system --as fieldperm:canary",
+			[]string{"a probe passed admission", "probe_not_enforced"}, "a kube-apiserver does not call the webhook, or system:authenticated may update the objects of the probe",
+			"kubectl auth can-i patch configmap/extension-apiserver-authentication -n kube-system --as fieldperm:probe",
 		},
 		{[]string{"may not impersonate"}, "fieldperm-webhook may not send probes: apply its rbac.yaml again", "kubectl apply --server-side -f rbac.yaml"},
 		{
@@ -45,9 +45,9 @@ func knownCauses() []known {
 			"kube-apiserver has no authorizer fieldperm in its --authorization-config, or cannot reach it", "kubectl get --raw /metrics | grep apiserver_authorization_config_controller",
 		},
 		{[]string{"its webhook cannot call fieldperm"}, "kube-apiserver cannot call the webhook: address, CA or client certificate", showWebhooks},
-		{[]string{"what refused the probe was not fieldperm"}, "another webhook or policy refuses the probe first: except the user fieldperm:canary there", "kubectl get validatingwebhookconfigurations,validatingadmissionpolicies"},
+		{[]string{"what refused the probe was not fieldperm"}, "another webhook or policy refuses the probe first: except the user fieldperm:probe there", "kubectl get validatingwebhookconfigurations,validatingadmissionpolicies"},
 		{[]string{"may not watch definitions"}, "fieldperm-webhook may not watch definitions: apply its rbac.yaml again", "kubectl apply --server-side -f rbac.yaml"},
-		{[]string{"see that it can be reached from here", "canary_error"}, "fieldperm-webhook cannot reach a kube-apiserver: NetworkPolicy or firewall", "kubectl get networkpolicies -n %[1]s"},
+		{[]string{"see that it can be reached from here", "probe_error"}, "fieldperm-webhook cannot reach a kube-apiserver: NetworkPolicy or firewall", "kubectl get networkpolicies -n %[1]s"},
 		{
 			[]string{"have changed, and it is not proven yet", "has loaded other static manifests", "has loaded another AuthorizationConfiguration", "manifests_not_loaded", "manifests_changed"},
 			"a kube-apiserver has loaded other files than fieldperm-webhook has read: its log says why it does not reload", "kubectl get --raw /metrics | grep last_config_info",
@@ -62,7 +62,8 @@ func knownCauses() []known {
 		{[]string{"has ended the watch", "watch_ended"}, "a kube-apiserver has just started again, or closes its connections", "kubectl get pods -n kube-system -l component=kube-apiserver"},
 		{[]string{"discovery comes first", "discovery:", "starting"}, "fieldperm-webhook has just started, or discovery fails", showServices},
 		{[]string{"the last proof is too old"}, "a round of proofs hangs", "kubectl logs -n %[1]s -l app.kubernetes.io/name=fieldperm --tail=50"},
-		{[]string{"given time to reach every kube-apiserver", "is proven anew", "settling"}, "the webhook configuration was changed seconds ago: wait", "kubectl fieldperm status"},
+		{[]string{"is proven anew", "configuration_changed"}, "the webhook configuration was changed a moment ago: wait", "kubectl fieldperm status"},
+		{[]string{"has not loaded the webhook configuration as it is stored", "since the other one was changed", "configuration_not_loaded"}, "a kube-apiserver or fieldperm-webhook is behind with the webhook configurations", showWebhooks},
 	}
 }
 

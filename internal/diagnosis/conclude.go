@@ -2,9 +2,13 @@ package diagnosis
 
 import (
 	"fmt"
+	"regexp"
 	"slices"
+	"strconv"
 	"strings"
 	"time"
+
+	"github.com/fieldperm/fieldperm/admission"
 )
 
 // Installed is what is known of an installation beside its proof.
@@ -26,7 +30,7 @@ func (s *Status) Conclude(is Installed) {
 }
 
 func (s *Status) conclude(is Installed) (state State, reason string) {
-	if !is.Kinds && len(s.Webhooks) == 0 && len(s.Replicas) == 0 && len(s.Resources) == 0 {
+	if !is.Kinds && len(s.Webhooks) == 0 && len(s.Replicas) == 0 && s.Answer == nil {
 		if is.All {
 			return NotInstalled, "the cluster has no kinds, webhook configurations and Pods of fieldperm"
 		}
@@ -42,10 +46,8 @@ func (s *Status) conclude(is Installed) (state State, reason string) {
 			return NotProven, fmt.Sprintf("replica %s: %s", p.Replica, p.Message)
 		}
 	}
-	for _, r := range s.Resources {
-		if r.State == NotProven {
-			return NotProven, fmt.Sprintf("kube-apiserver does not let user %q through to %s: %s", r.User, r.Resource, r.Message)
-		}
+	if s.Answer != nil && s.Answer.State == NotProven {
+		return NotProven, s.Answer.Message
 	}
 	return s.fromPresent()
 }
@@ -58,22 +60,22 @@ func (s *Status) fromPresent() (state State, reason string) {
 			proven++
 		}
 	}
-	through := slices.ContainsFunc(s.Resources, func(r Resource) bool { return r.State == Proven })
+	covered, servers := 0, max(1, len(s.Servers))
+	if s.Answer != nil && s.Answer.State == Proven {
+		covered = s.Answer.Servers
+	}
 	switch {
 	case proven > 0 && proven == len(s.Proofs) && len(s.Replicas) == proven && s.covers():
 		return Proven, fmt.Sprintf("every replica of fieldperm-webhook says so: %d", proven)
-	case through && len(s.Servers) == 1:
-		return Proven, "the only kube-apiserver lets holders of granular through, which fieldperm-webhook allows only with a proof"
-	case through:
-		return Unknown, "one kube-apiserver lets holders of granular through; of the others it is not known"
+	case covered >= servers:
+		return Proven, fmt.Sprintf("the fieldperm-webhook that kube-apiserver asks says so, of every kube-apiserver: %d", covered)
+	case covered > 0:
+		return Unknown, fmt.Sprintf("it is proven on %d of %d kube-apiservers, and of the others it is not known", covered, servers)
 	case proven > 0:
 		return Unknown, fmt.Sprintf("it is proven by %d of %d replicas, and of the others it is not known", proven, max(len(s.Replicas), len(s.Proofs)))
 	}
 	if len(s.Replicas) > 0 && !slices.ContainsFunc(s.Replicas, func(r Replica) bool { return r.Ready }) {
 		return NotProven, "no replica of fieldperm-webhook is ready"
-	}
-	if slices.ContainsFunc(s.Resources, func(r Resource) bool { return r.LetsIn }) && !slices.ContainsFunc(s.Resources, func(r Resource) bool { return !r.Refused }) {
-		return NotProven, "kube-apiserver refuses holders of granular on every resource that was asked about, and fieldperm gives no reason"
 	}
 	if last := s.last(); last != nil {
 		return Unknown, fmt.Sprintf("nothing could be read of the present; the last Event is of %s: %s", last.Time.UTC().Format(time.RFC3339), last.Message)
@@ -150,15 +152,34 @@ func (s *Status) messages() string {
 	return strings.Join(out, "\n")
 }
 
-// ReadProof reads the answer of /readyz/interlock. ok means that its code was 200. An answer of another program is Unknown.
+// quoted is a text in quotes, as Go writes it.
+var quoted = regexp.MustCompile(`"(?:[^"\\]|\\.)*"`)
+
+// ReadAnswer reads the reason with which kube-apiserver refuses admission.StatusUser. Names in it may be anybody's, and are in quotes.
+func ReadAnswer(reason string) Answer {
+	before, said, ok := strings.Cut(quoted.ReplaceAllString(reason, ""), admission.StatusReason)
+	if !ok || strings.Contains(before, `"`) {
+		return Answer{State: NotProven, Message: "kube-apiserver does not ask fieldperm who may write, or gets no answer"}
+	}
+	if count, proven := strings.CutPrefix(said, admission.ProvenReason); proven {
+		count, barriers := strings.CutSuffix(count, admission.LoadedReason)
+		if n, err := strconv.Atoi(count); err == nil {
+			return Answer{State: Proven, Servers: n, Barriers: barriers}
+		}
+	}
+	_, said, _ = strings.Cut(reason, admission.StatusReason)
+	return Answer{State: NotProven, Message: strings.TrimPrefix(said, "enforcement is not proven: ")}
+}
+
+// ReadProof reads the answer of /readyz/enforcement. ok means that its code was 200. An answer of another program is Unknown.
 func ReadProof(answer string, ok bool) (state State, message string) {
-	const failed, unproven = "internal server error: ", "interlock: "
+	const failed, unproven = "internal server error: ", "enforcement is not proven: "
 	message, isFailure := strings.CutPrefix(answer, failed)
 	switch {
 	case ok && answer == "ok":
 		return Proven, ""
 	case !ok && isFailure && strings.HasPrefix(message, unproven):
-		return NotProven, strings.TrimPrefix(message, unproven+"enforcement is not proven: ")
+		return NotProven, strings.TrimPrefix(message, unproven)
 	}
 	return Unknown, ""
 }

@@ -4,6 +4,8 @@ import (
 	"strings"
 	"testing"
 	"time"
+
+	"github.com/fieldperm/fieldperm/admission"
 )
 
 func replicas(ready ...bool) []Replica {
@@ -23,14 +25,9 @@ func proofs(states ...State) []Proof {
 }
 
 var (
-	now     = time.Date(2026, 11, 25, 12, 0, 0, 0, time.UTC)
-	closed  = Event{Replica: "a", Time: now, State: Proven, Cause: "proven", Message: "Enforcement is proven"}
-	opened  = Event{Replica: "a", Time: now, State: NotProven, Cause: "manifests_loose", Message: "loose"}
-	through = Resource{Resource: "configmaps", User: "u", State: Proven}
-	refused = Resource{Resource: "configmaps", User: "u", State: Unknown, Refused: true, LetsIn: true}
-	absent  = Resource{Resource: "widgets.example.com", User: "u", State: Unknown, Refused: true}
-	barred  = Resource{Resource: "configmaps", User: "u", State: NotProven, Refused: true, Message: "is not let through"}
-	updates = Resource{Resource: "configmaps", User: "u", State: Unknown}
+	now    = time.Date(2026, 11, 25, 12, 0, 0, 0, time.UTC)
+	closed = Event{Replica: "a", Time: now, State: Proven, Cause: "proven", Message: "Enforcement is proven"}
+	opened = Event{Replica: "a", Time: now, State: NotProven, Cause: "manifests_loose", Message: "loose"}
 )
 
 // TestConclude_ProvenTakesEvidenceOfThePresentForAll: a wrong yes is the worst answer. An Event alone, one of two replicas, or one of two
@@ -48,14 +45,11 @@ func TestConclude_ProvenTakesEvidenceOfThePresentForAll(t *testing.T) {
 		"one of two replicas says so":                   {Status{Replicas: replicas(true, true), Proofs: proofs(Proven, Unknown)}, Unknown, "1 of 2"},
 		"a replica was not asked":                       {Status{Replicas: replicas(true, true), Proofs: proofs(Proven)}, Unknown, "1 of 2"},
 		"one of two replicas has no proof":              {Status{Replicas: replicas(true, true), Proofs: proofs(Proven, NotProven)}, NotProven, "a probe passed admission"},
-		"the only kube-apiserver lets through":          {Status{Servers: one, Resources: []Resource{through}}, Proven, "the only kube-apiserver"},
-		"one of two kube-apiservers lets through":       {Status{Servers: two, Resources: []Resource{through}}, Unknown, "of the others"},
-		"the kube-apiservers are not known":             {Status{Resources: []Resource{through}}, Unknown, "of the others"},
-		"one resource is refused for want of a proof":   {Status{Servers: one, Resources: []Resource{through, barred}}, NotProven, "is not let through"},
-		"every resource is refused without reason":      {Status{Servers: one, Resources: []Resource{refused}}, NotProven, "gives no reason"},
-		"resources on which fieldperm lets no user in":  {Status{Servers: one, Resources: []Resource{absent}}, Unknown, "nothing could be read"},
-		"one of them beside one that should be let in":  {Status{Servers: one, Resources: []Resource{absent, refused}}, NotProven, "gives no reason"},
-		"a user who may update says nothing":            {Status{Servers: one, Resources: []Resource{updates}}, Unknown, "nothing could be read"},
+		"the answer of one, and there is one":           {Status{Servers: one, Answer: &Answer{State: Proven, Servers: 1}}, Proven, "of every kube-apiserver: 1"},
+		"the answer of one, and it is of both":          {Status{Servers: two, Answer: &Answer{State: Proven, Servers: 2}}, Proven, "of every kube-apiserver: 2"},
+		"the answer of one, and it is of one of two":    {Status{Servers: two, Answer: &Answer{State: Proven, Servers: 1}}, Unknown, "1 of 2"},
+		"it is of none":                                 {Status{Answer: &Answer{State: Proven}}, Unknown, "nothing could be read"},
+		"a replica says so, and the answer is not":      {Status{Servers: one, Replicas: replicas(true), Proofs: proofs(Proven), Answer: &Answer{State: NotProven, Message: "is loose"}}, NotProven, "is loose"},
 		"a replica of its own server beside two":        {Status{Servers: two, Replicas: own, Proofs: proofs(Proven)}, Unknown, "1 of 1"},
 		"a replica of its own server beside one":        {Status{Servers: one, Replicas: own, Proofs: proofs(Proven)}, Proven, "every replica"},
 		"a replica of its own server, servers unknown":  {Status{Replicas: own, Proofs: proofs(Proven)}, Unknown, "1 of 1"},
@@ -71,6 +65,26 @@ func TestConclude_ProvenTakesEvidenceOfThePresentForAll(t *testing.T) {
 		}
 		if (s.State == Proven) != (len(s.Causes) == 0) || len(s.Causes) > 3 {
 			t.Errorf("%s: %s with %d causes", name, s.State, len(s.Causes))
+		}
+	}
+}
+
+// TestReadAnswer_NamesOfOthersSayNothing: RBAC repeats the names of roles in its errors.
+func TestReadAnswer_NamesOfOthersSayNothing(t *testing.T) {
+	proven := "fieldperm: " + admission.StatusReason + admission.ProvenReason + "2"
+	for reason, want := range map[string]Answer{
+		proven:                                {State: Proven, Servers: 2},
+		proven + admission.LoadedReason:       {State: Proven, Servers: 2, Barriers: true},
+		proven + admission.LoadedReason + "?": {State: NotProven, Message: admission.ProvenReason + "2" + admission.LoadedReason + "?"},
+		`RBAC: clusterrole.rbac.authorization.k8s.io "gone" not found, ` + proven:                  {State: Proven, Servers: 2},
+		"fieldperm: " + admission.StatusReason + "enforcement is not proven: server \"a\" is away": {State: NotProven, Message: "server \"a\" is away"},
+		`RBAC: clusterrole.rbac.authorization.k8s.io "` + proven + `" not found`:                   {State: NotProven, Message: "kube-apiserver does not ask fieldperm who may write, or gets no answer"},
+		`a quote without an end: "` + proven:                                                       {State: NotProven, Message: "kube-apiserver does not ask fieldperm who may write, or gets no answer"},
+		"":                                                                                         {State: NotProven, Message: "kube-apiserver does not ask fieldperm who may write, or gets no answer"},
+		proven + " or not":                                                                         {State: NotProven, Message: admission.ProvenReason + "2 or not"},
+	} {
+		if got := ReadAnswer(reason); got != want {
+			t.Errorf("%q: %+v, want %+v", reason, got, want)
 		}
 	}
 }
@@ -132,9 +146,9 @@ func TestOutcome_CountsSourcesAndWhatIsMissing(t *testing.T) {
 	}{
 		"proven":                   {Status{State: Proven, Sources: source("True", "True", "")}, Proven},
 		"a faulty document":        {Status{State: Proven, Sources: source("False", "False", "Faulty")}, NotProven},
-		"a barrier that lets pass": {Status{State: Proven, Sources: source("True", "False", "NotRefused")}, NotProven},
+		"a barrier that lets pass": {Status{State: Proven, Sources: source("True", "False", "NotLoaded")}, NotProven},
 		"a set that only warns":    {Status{State: Proven, Sources: source("True", "False", "NotDenying")}, Proven},
-		"a barrier not probed":     {Status{State: Proven, Sources: source("True", "Unknown", "NotProbed")}, Unknown},
+		"a barrier not proven":     {Status{State: Proven, Sources: source("True", "Unknown", "NotProven")}, Unknown},
 		"no status":                {Status{State: Proven, Sources: source("Unknown", "Unknown", "")}, Unknown},
 		"something missing":        {Status{State: Proven, Missing: []Missing{{}}}, Unknown},
 		"missing, and not proven":  {Status{State: NotProven, Missing: []Missing{{}}}, NotProven},
@@ -159,8 +173,8 @@ func TestReadProof_AnotherProgramIsUnknown(t *testing.T) {
 		{"ok", false, Unknown, ""},
 		{"<html>ok</html>", true, Unknown, ""},
 		{"", true, Unknown, ""},
-		{"internal server error: interlock: enforcement is not proven: a", false, NotProven, "a"},
-		{"internal server error: interlock: enforcement is not proven: a", true, Unknown, ""},
+		{"internal server error: enforcement is not proven: a", false, NotProven, "a"},
+		{"internal server error: enforcement is not proven: a", true, Unknown, ""},
 		{"internal server error: database", false, Unknown, ""},
 	} {
 		state, message := ReadProof(test.answer, test.ok)

@@ -26,8 +26,8 @@ type Status struct {
 	Servers []string `json:"kubeAPIServers"`
 	// Proofs are what replicas of fieldperm-webhook say now.
 	Proofs []Proof `json:"proofs"`
-	// Resources are what one kube-apiserver says now to holders of the marker.
-	Resources []Resource `json:"resources"`
+	// Answer is what the replica says now that one kube-apiserver asks who may write, nil if that is not known.
+	Answer *Answer `json:"answer,omitempty"`
 	// Events are the last Event of each replica.
 	Events   []Event   `json:"events"`
 	Webhooks []Webhook `json:"webhooks"`
@@ -47,7 +47,7 @@ type Versions struct {
 	Kubernetes string `json:"kubernetes,omitempty"`
 }
 
-// Proof is what a replica of fieldperm-webhook says at /readyz/interlock.
+// Proof is what a replica of fieldperm-webhook says at /readyz/enforcement.
 type Proof struct {
 	// Replica is the namespace and the name of its Pod.
 	Replica string `json:"replica"`
@@ -56,17 +56,14 @@ type Proof struct {
 	Message string `json:"message,omitempty"`
 }
 
-// Resource is what a kube-apiserver says to a holder of the marker who asks to update an object.
-type Resource struct {
-	Resource string `json:"resource"`
-	// User holds the marker there.
-	User  string `json:"user"`
-	State State  `json:"state"`
-	// Refused means that kube-apiserver refuses the user. Without a message of fieldperm the cause is not known.
-	Refused bool `json:"refused,omitempty"`
-	// LetsIn means that fieldperm lets holders of the marker in on this resource, if it has a proof. Of a resource that is not served, and of one
-	// that is not stored, a refusal says nothing of the proof.
-	LetsIn  bool   `json:"-"`
+// Answer is what kube-apiserver passes on of fieldperm's proof.
+type Answer struct {
+	State State `json:"state"`
+	// Servers is how many kube-apiservers the proof covers.
+	Servers int `json:"kubeAPIServers,omitempty"`
+	// Barriers means that each of them has loaded the rules of all barriers.
+	Barriers bool `json:"barriers,omitempty"`
+	// Message is the cause of a state that is not Proven.
 	Message string `json:"message,omitempty"`
 }
 
@@ -75,7 +72,7 @@ type Event struct {
 	Replica string    `json:"replica"`
 	Time    time.Time `json:"time"`
 	State   State     `json:"state"`
-	// Cause is a reason as in the metric fieldperm_interlock_open_reason.
+	// Cause is a reason as in the metric fieldperm_enforcement_not_proven_reason.
 	Cause   string `json:"cause"`
 	Message string `json:"message"`
 }

@@ -6,6 +6,7 @@ import (
 	"k8s.io/apimachinery/pkg/api/validate/content"
 
 	"github.com/fieldperm/fieldperm/admission"
+	"github.com/fieldperm/fieldperm/schema/endpoint"
 )
 
 // Operation is the operation of an admission request.
@@ -17,9 +18,23 @@ type Target struct {
 	// Version is the requested version: the webhook's rules may match only one version.
 	Group, Version, Resource, Subresource string
 	Namespace                             string
-	// Name is empty in the nonce of a CREATE, because authorization does not know the name. A CREATE of a subresource has the name
-	// of its object.
+	// Name is empty in a CREATE, because authorization does not know the name.
 	Name string
+}
+
+// operationOf returns the admission operation of a request, "" if it is none that /authorize may allow.
+func operationOf(a *authorizationv1.ResourceAttributes) Operation {
+	switch {
+	case a.Verb == "create" && endpoint.IsConnection(a.Group, a.Resource, a.Subresource):
+		return admissionv1.Connect
+	case a.Verb == "create":
+		return admissionv1.Create
+	case a.Verb == "update", a.Verb == "patch":
+		return admissionv1.Update
+	case a.Verb == "delete", a.Verb == "deletecollection":
+		return admissionv1.Delete
+	}
+	return ""
 }
 
 // reviewed returns the target of a SubjectAccessReview. It returns false for a verb that probes do not use.
@@ -30,7 +45,7 @@ func reviewed(a *authorizationv1.ResourceAttributes) (Target, bool) {
 	switch {
 	case t.Operation == admissionv1.Create:
 		return t, true
-	case t.Operation == admissionv1.Connect, a.Verb == "patch", a.Verb == "update" && t.put(), a.Verb == "delete":
+	case a.Verb == "patch":
 		t.Name = a.Name
 		return t, true
 	}
@@ -43,7 +58,7 @@ func admitted(req *admissionv1.AdmissionRequest) (Target, bool) {
 	t := Target{Operation: req.Operation, Group: r.Group, Version: r.Version, Resource: r.Resource, Subresource: r.Subresource, Namespace: req.Namespace}.normal()
 	switch req.Operation {
 	case admissionv1.Create:
-	case admissionv1.Update, admissionv1.Delete, admissionv1.Connect:
+	case admissionv1.Update:
 		t.Name = req.Name
 	default:
 		return Target{}, false
@@ -71,9 +86,4 @@ func (t Target) addressable() bool {
 		}
 	}
 	return true
-}
-
-// put reports whether the target can only be updated by PUT. It is the only such subresource that /authorize ever allows.
-func (t Target) put() bool {
-	return t.Group == "" && t.Resource == "namespaces" && t.Subresource == "finalize"
 }

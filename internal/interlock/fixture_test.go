@@ -16,9 +16,7 @@ import (
 	admissionregistrationv1 "k8s.io/api/admissionregistration/v1"
 	authenticationv1 "k8s.io/api/authentication/v1"
 	authorizationv1 "k8s.io/api/authorization/v1"
-	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	runtimeschema "k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/client-go/util/cert"
 	clocktesting "k8s.io/utils/clock/testing"
 
@@ -31,7 +29,7 @@ import (
 // a real one.
 type apiserver struct {
 	*fakeapi.Server
-	tokens admission.Canaries
+	tokens admission.Probes
 
 	mu   sync.Mutex
 	sent []Target
@@ -41,10 +39,16 @@ type apiserver struct {
 	loaded  Hashes
 	asked   int
 	refused bool
+	// has is what the server has loaded, and what the replica knows that it asks.
+	has admission.Loaded
 	// watches is closed when the server ends its watches. watched counts those that are open. unwatched refuses new ones.
 	watches   chan struct{}
 	watched   int
 	unwatched bool
+	// version is the version of the server, "" for one that does not say.
+	version string
+	// starting says that the server is not ready.
+	starting bool
 }
 
 // watch answers a watch until the client or the test ends it.
@@ -121,7 +125,7 @@ func (a *apiserver) load(hashes Hashes) {
 	a.loaded = hashes
 }
 
-func newAPIServer(t *testing.T, tokens admission.Canaries) *apiserver {
+func newAPIServer(t *testing.T, tokens admission.Probes) *apiserver {
 	t.Helper()
 	a := &apiserver{tokens: tokens, watches: make(chan struct{}), fault: func(Target) string { return "" }}
 	a.Server = fakeapi.Plain(t, a)
@@ -133,6 +137,23 @@ func (a *apiserver) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 		a.metrics(w, r)
 		return
 	}
+	if r.URL.Path == "/version" {
+		a.mu.Lock()
+		defer a.mu.Unlock()
+		if a.version == "" {
+			http.NotFound(w, r)
+		}
+		_, _ = fmt.Fprintf(w, `{"major":"1","minor":"0","gitVersion":%q}`, a.version)
+		return
+	}
+	if r.URL.Path == "/readyz" {
+		a.mu.Lock()
+		defer a.mu.Unlock()
+		if a.starting {
+			http.Error(w, "[-]informer-sync failed: reason withheld", http.StatusInternalServerError)
+		}
+		return
+	}
 	if r.URL.Query().Get("watch") == "true" {
 		a.watch(w, r)
 		return
@@ -140,21 +161,21 @@ func (a *apiserver) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	target := targetOf(r)
 	a.mu.Lock()
 	a.sent = append(a.sent, target)
-	fault := a.fault(target)
+	fault, has := a.fault(target), a.has
 	a.mu.Unlock()
-	extra := r.Header.Values("Impersonate-Extra-Fieldperm.dev%2fcanary")
-	verb := map[Operation]string{admissionv1.Create: "create", admissionv1.Update: "patch", admissionv1.Delete: "delete", admissionv1.Connect: "create"}[target.Operation]
+	extra := r.Header.Values("Impersonate-Extra-Fieldperm.dev%2fprobe")
+	verb := map[Operation]string{admissionv1.Create: "create", admissionv1.Update: "patch"}[target.Operation]
 	spec := &authorizationv1.SubjectAccessReviewSpec{
-		User: r.Header.Get("Impersonate-User"), Extra: map[string]authorizationv1.ExtraValue{admission.CanaryKey: extra},
+		User: r.Header.Get("Impersonate-User"), Extra: map[string]authorizationv1.ExtraValue{admission.ProbeKey: extra},
 		ResourceAttributes: &authorizationv1.ResourceAttributes{Verb: verb, Group: target.Group, Version: target.Version, Resource: target.Resource, Subresource: target.Subresource, Namespace: target.Namespace, Name: target.Name},
 	}
 	req := &admissionv1.AdmissionRequest{
 		Operation: target.Operation, Namespace: target.Namespace, Name: target.Name, SubResource: target.Subresource,
 		Resource: metav1.GroupVersionResource{Group: target.Group, Version: target.Version, Resource: target.Resource},
-		UserInfo: authenticationv1.UserInfo{Username: r.Header.Get("Impersonate-User"), Extra: map[string]authenticationv1.ExtraValue{admission.CanaryKey: extra}},
+		UserInfo: authenticationv1.UserInfo{Username: r.Header.Get("Impersonate-User"), Extra: map[string]authenticationv1.ExtraValue{admission.ProbeKey: extra}},
 	}
 	switch {
-	case (r.URL.Query().Get("dryRun") != "All") != (target.Operation == admissionv1.Connect):
+	case r.URL.Query().Get("dryRun") != "All":
 		fakeapi.Status(w, http.StatusInternalServerError, "a probe that is no dry run")
 	case fault == "ignored":
 		said := a.tokens.Answer(req)
@@ -162,24 +183,25 @@ func (a *apiserver) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 			fakeapi.Status(w, http.StatusOK, "")
 			return
 		}
-		fakeapi.Status(w, http.StatusForbidden, "admission webhook said: canary "+said.Token)
+		fakeapi.Status(w, http.StatusForbidden, "admission webhook said: probe "+said.Token)
 	case fault == "passes":
 		fakeapi.Status(w, http.StatusOK, "")
-	case fault == "no such pod":
-		fakeapi.Fail(w, apierrors.NewNotFound(runtimeschema.GroupResource{Resource: "pods"}, target.Name))
 	case fault == "not found":
 		fakeapi.Status(w, http.StatusNotFound, "no such object")
 	case fault != "":
 		fakeapi.Status(w, http.StatusForbidden, fault)
-	case !a.tokens.Authorize(spec):
-		fakeapi.Status(w, http.StatusForbidden, `configmaps is forbidden: User "fieldperm:canary" cannot patch resource`)
+	case target.Resource != "podtemplates" && !a.tokens.Authorize(spec):
+		fakeapi.Status(w, http.StatusForbidden, `configmaps is forbidden: User "fieldperm:probe" cannot patch resource`)
 	default:
 		said := a.tokens.Answer(req)
-		code := http.StatusForbidden
+		code, token := http.StatusForbidden, said.Token
 		if said.Fail {
 			code = http.StatusInternalServerError
 		}
-		fakeapi.Status(w, code, "admission webhook said: canary "+said.Token)
+		if said.Loaded != nil {
+			token = said.Loaded(has)
+		}
+		fakeapi.Status(w, code, "admission webhook said: probe "+token)
 	}
 }
 
@@ -202,12 +224,6 @@ func targetOf(r *http.Request) Target {
 	}
 	if len(parts) > 2 {
 		t.Subresource = parts[2]
-	}
-	switch {
-	case r.Method == http.MethodDelete:
-		t.Operation = admissionv1.Delete
-	case t.Subresource == "exec":
-		t.Operation = admissionv1.Connect
 	}
 	return t
 }

@@ -14,11 +14,9 @@ import (
 	authorizationv1 "k8s.io/api/authorization/v1"
 	"k8s.io/utils/clock"
 
+	"github.com/fieldperm/fieldperm/generators/webhooks"
 	"github.com/fieldperm/fieldperm/internal/allowlist"
 )
-
-// settle is how long a change of the configuration may take to reach every kube-apiserver.
-const settle = 2 * time.Second
 
 // Reason is why enforcement is not proven, as a metric label.
 type Reason string
@@ -27,11 +25,12 @@ type Reason string
 const (
 	ReasonProven               Reason = ""
 	ReasonStarting             Reason = "starting"
-	ReasonSettling             Reason = "settling"
 	ReasonConfigurationUnread  Reason = "configuration_unread"
 	ReasonConfigurationMissing Reason = "configuration_missing"
 	ReasonConfigurationLoose   Reason = "configuration_loose"
 	ReasonConfigurationDeleted Reason = "configuration_deleted"
+	ReasonConfigurationChanged Reason = "configuration_changed"
+	ReasonNotLoaded            Reason = "configuration_not_loaded"
 	ReasonManifestsUnread      Reason = "manifests_unread"
 	ReasonManifestsLoose       Reason = "manifests_loose"
 	ReasonManifestsChanged     Reason = "manifests_changed"
@@ -39,8 +38,8 @@ const (
 	ReasonMetricsUnread        Reason = "metrics_unread"
 	ReasonServersUnknown       Reason = "servers_unknown"
 	ReasonWatchEnded           Reason = "watch_ended"
-	ReasonProbeNotEnforced     Reason = "canary_not_enforced"
-	ReasonProbeError           Reason = "canary_error"
+	ReasonProbeNotEnforced     Reason = "probe_not_enforced"
+	ReasonProbeError           Reason = "probe_error"
 	ReasonStopping             Reason = "stopping"
 	// ReasonResource means that a probe on one resource passed, while enforcement is proven for other resources.
 	ReasonResource Reason = "resource"
@@ -52,6 +51,8 @@ type Config struct {
 	// Configuration reads the current webhook configuration from the API server. It returns nil if there is none. A nil func means
 	// that the configuration is a static manifest.
 	Configuration func(context.Context) (*admissionregistrationv1.ValidatingWebhookConfiguration, error)
+	// Written returns the identity of that configuration which the one that fieldperm writes names, "" if none. It is required with Configuration.
+	Written func() string
 	// CA returns the CA bundle that the webhook must trust. If CA is nil or returns nothing, any bundle is accepted.
 	CA func() []byte
 	// Manifests are the files of the control plane, if the configuration is a static manifest.
@@ -77,11 +78,8 @@ type Interlock struct {
 
 	// mu guards the fields below, and every change of state and epoch.
 	mu sync.Mutex
-	// identity is the identity of the last configuration seen. notBefore is the time when that configuration has settled.
-	identity  string
-	notBefore time.Time
-	// shown has what probes have shown of each server since the proof was last withdrawn.
-	shown map[string]shown
+	// identity is that of the last configuration seen.
+	identity string
 	// looking is held while the files are read, so that results are stored in the order of the reads.
 	looking sync.Mutex
 	// files is the last reading of Manifests. loaded has the last reading of each server.
@@ -100,9 +98,6 @@ type state struct {
 	// until is when the proof expires. servers are the addresses that it covers, with the watches that were open all the time.
 	until   time.Time
 	servers map[string]*watch
-	// further are the operations, besides CREATE and UPDATE, that the proof covers. missing has why it does not cover the others.
-	further []Operation
-	missing []error
 }
 
 // New returns an Interlock without a proof. Run proves enforcement.
@@ -120,7 +115,7 @@ var errNotProven = errors.New("it is not proven that admission would look at the
 // aggregated API server it may send probes, and may take until ctx ends.
 func (i *Interlock) Enforced(ctx context.Context, a *authorizationv1.ResourceAttributes) error {
 	s := i.state.Load()
-	if i.status(s) != nil || s.proven(a) != nil {
+	if i.status(s) != nil || operationOf(a) == "" {
 		return errNotProven
 	}
 	// Files in force cover every resource of the proven kube-apiservers, and no resource of an aggregated API server.
@@ -150,17 +145,25 @@ func (i *Interlock) Enforced(ctx context.Context, a *authorizationv1.ResourceAtt
 // Status returns nil while enforcement is proven, else why it is not.
 func (i *Interlock) Status() error { return i.status(i.state.Load()) }
 
+// Servers returns how many kube-apiservers the last proof covers.
+func (i *Interlock) Servers() int {
+	if s := i.state.Load(); s != nil {
+		return len(s.servers)
+	}
+	return 0
+}
+
 func (i *Interlock) status(s *state) error {
 	switch {
 	case s == nil:
-		return errors.New("interlock: is not configured")
+		return errors.New("enforcement is not proven: is not configured")
 	case s.err != nil:
-		return fmt.Errorf("interlock: enforcement is not proven: %w", s.err)
+		return fmt.Errorf("enforcement is not proven: %w", s.err)
 	case !i.config.Clock.Now().Before(s.until):
-		return errors.New("interlock: enforcement is not proven: the last proof is too old: see the log for what holds up the next")
+		return errors.New("enforcement is not proven: the last proof is too old: see the log for what holds up the next")
 	}
 	if err := s.lasts(); err != nil {
-		return fmt.Errorf("interlock: enforcement is not proven: %w", err)
+		return fmt.Errorf("enforcement is not proven: %w", err)
 	}
 	return nil
 }
@@ -171,7 +174,9 @@ func (i *Interlock) ConfigurationChanged(configuration *admissionregistrationv1.
 	if reason, err := i.static(configuration); err != nil {
 		i.withdraw(reason, err)
 	}
-	i.seen(configuration)
+	i.mu.Lock()
+	i.seenLocked(configuration)
+	i.mu.Unlock()
 	i.again()
 }
 
@@ -201,6 +206,13 @@ func (i *Interlock) ServersChanged() {
 	i.again()
 }
 
+// ProbeAgain must be called when servers may have loaded what they lacked. It never blocks.
+func (i *Interlock) ProbeAgain() {
+	if i.Status() != nil {
+		i.again()
+	}
+}
+
 func (i *Interlock) again() {
 	select {
 	case i.trigger <- struct{}{}:
@@ -208,21 +220,21 @@ func (i *Interlock) again() {
 	}
 }
 
-// seen records the identity of a configuration. A new one must settle.
-func (i *Interlock) seen(configuration *admissionregistrationv1.ValidatingWebhookConfiguration) {
+// seenLocked records the identity of a configuration. What was proven of another one is void. The caller holds mu.
+func (i *Interlock) seenLocked(configuration *admissionregistrationv1.ValidatingWebhookConfiguration) {
 	identity := ""
 	if configuration != nil {
-		identity = fmt.Sprintf("%s/%d", configuration.UID, configuration.Generation)
+		identity = webhooks.Identity(configuration)
 	}
-	i.mu.Lock()
-	differs := identity != i.identity
-	if differs {
-		i.identity, i.notBefore = identity, i.config.Clock.Now().Add(settle)
+	if identity == i.identity {
+		return
 	}
-	i.mu.Unlock()
-	if differs && i.state.Load().err == nil {
-		i.withdraw(ReasonSettling, errors.New("the webhook configuration has changed and is proven anew"))
+	i.identity = identity
+	if i.state.Load().err == nil {
+		i.withdrawLocked(ReasonConfigurationChanged, errors.New("the webhook configuration has changed and is proven anew"))
+		return
 	}
+	i.epoch.Add(1)
 }
 
 // withdraw withdraws the proof before it returns, even if a round is in progress.
@@ -235,7 +247,6 @@ func (i *Interlock) withdraw(reason Reason, err error) {
 // withdrawLocked is withdraw for a caller that holds mu.
 func (i *Interlock) withdrawLocked(reason Reason, err error) {
 	i.epoch.Add(1)
-	i.shown = nil
 	for address, last := range i.loaded {
 		i.loaded[address] = last.old()
 	}

@@ -35,7 +35,7 @@ func NewKeyring(c clock.PassiveClock) *Keyring { return &Keyring{clock: c} }
 // Set derives a key from the bytes of the private key, in any encoding, and makes it the current one. The same private key again
 // changes nothing.
 func (k *Keyring) Set(private []byte) error {
-	key, err := hkdf.Key(sha256.New, private, nil, "fieldperm canary v1", keyBytes)
+	key, err := hkdf.Key(sha256.New, private, nil, "fieldperm probe v1", keyBytes)
 	if err != nil || len(private) == 0 {
 		return fmt.Errorf("probe key: cannot be derived from a private key of %d bytes: %w", len(private), err)
 	}

@@ -154,11 +154,6 @@ func (i *Interlock) left(addresses []string) {
 			delete(i.loaded, address)
 		}
 	}
-	for address := range i.shown {
-		if !slices.Contains(addresses, address) {
-			delete(i.shown, address)
-		}
-	}
 	for address, w := range i.watches {
 		if !slices.Contains(addresses, address) {
 			delete(i.watches, address)

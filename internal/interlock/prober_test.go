@@ -11,7 +11,7 @@ import (
 	"k8s.io/utils/clock"
 )
 
-func TestA5_OtherRefusalsOfACanaryAreNoProofAndNameTheCure(t *testing.T) {
+func TestA5_OtherRefusalsOfAProbeAreNoProofAndNameTheCure(t *testing.T) {
 	prober := Prober{Tokens: NewProbeTokens(NewKeyring(clock.RealClock{}), clock.RealClock{})}
 	configmaps := schema.GroupResource{Resource: "configmaps"}
 	for name, c := range map[string]struct {
@@ -22,7 +22,7 @@ func TestA5_OtherRefusalsOfACanaryAreNoProofAndNameTheCure(t *testing.T) {
 			apierrors.NewForbidden(configmaps, "x", errors.New(`User "fieldperm" cannot impersonate-on:user-info:patch resource "configmaps"`)), "apply rbac.yaml",
 		},
 		"no authorizer": {
-			apierrors.NewForbidden(configmaps, "x", errors.New(`User "fieldperm:canary" cannot patch resource "configmaps"`)), "--authorization-config",
+			apierrors.NewForbidden(configmaps, "x", errors.New(`User "fieldperm:probe" cannot patch resource "configmaps"`)), "--authorization-config",
 		},
 		"authorizer cannot call": {
 			apierrors.NewGenericServerResponse(http.StatusInternalServerError, "patch", configmaps, "x", `Post "https://10.96.0.20/authorize?timeout=3s": tls: unknown authority`, 0, true), "authorizer.kubeconfig",
@@ -30,8 +30,8 @@ func TestA5_OtherRefusalsOfACanaryAreNoProofAndNameTheCure(t *testing.T) {
 		"webhook cannot be called": {
 			apierrors.NewInternalError(errors.New(`failed calling webhook "granular.fieldperm.dev": failed to call webhook: EOF`)), "admission.kubeconfig",
 		},
-		"webhook for barriers cannot be called": {
-			apierrors.NewInternalError(errors.New(`failed calling webhook "uncovered.fieldperm.dev": failed to call webhook: EOF`)), "admission.kubeconfig",
+		"webhook for probes cannot be called": {
+			apierrors.NewInternalError(errors.New(`failed calling webhook "probe.fieldperm.dev": failed to call webhook: EOF`)), "admission.kubeconfig",
 		},
 		"another webhook": {
 			apierrors.NewForbidden(configmaps, "x", errors.New("no writes on Sundays")), "no other webhook or policy",
@@ -39,7 +39,7 @@ func TestA5_OtherRefusalsOfACanaryAreNoProofAndNameTheCure(t *testing.T) {
 		"no answer": {errors.New("dial tcp 127.0.0.1:6443: connect: connection refused"), "can be reached"},
 	} {
 		t.Run(name, func(t *testing.T) {
-			result, err := prober.judge(updateProbe(), []string{"nonce"}, c.err)
+			result, err := prober.judge(wayProbe(), []string{"nonce"}, c.err)
 			if result != Unproven || err == nil || !strings.Contains(err.Error(), c.cure) {
 				t.Errorf("%s: %v; want %s and the cure %q", result, err, Unproven, c.cure)
 			}

@@ -205,14 +205,11 @@ func minimal(target Target, served allowlist.Served) map[string]any {
 	return map[string]any{"apiVersion": version, "kind": served.Kind, "metadata": metadata}
 }
 
-// Unproven returns why single operations and resources are not allowed, as far as results are cached.
+// Unproven returns why single resources are not allowed, as far as results are cached.
 func (i *Interlock) Unproven() []error {
 	i.resources.mu.Lock()
 	defer i.resources.mu.Unlock()
 	var out []error
-	if s := i.state.Load(); s != nil && s.err == nil {
-		out = slices.Clone(s.missing)
-	}
 	for _, p := range i.resources.known {
 		if p.err != nil && i.config.Clock.Now().Before(p.until) {
 			out = append(out, p.err)

@@ -78,7 +78,7 @@ func TestA5_AProofIsForOneVersion(t *testing.T) {
 	}
 }
 
-func TestA5_NoCanaryForNamesThatNoObjectCanHave(t *testing.T) {
+func TestA5_NoProbeForNamesThatNoObjectCanHave(t *testing.T) {
 	w := newWorld(t, true)
 	w.prove(t)
 	before := w.apis[0].count()
@@ -238,12 +238,12 @@ func TestA5_AProofOfAResourceDoesNotProlongThatOfTheServers(t *testing.T) {
 }
 
 // The proof is withdrawn and made again while a probe is in progress: the probe was sent before the change.
-func TestA5_ACanarySentBeforeAChangeProvesNothing(t *testing.T) {
+func TestA5_AProbeSentBeforeAChangeProvesNothing(t *testing.T) {
 	w := newWorld(t, true)
 	w.prove(t)
 	w.apis[0].set(func(t Target) string {
 		if t.Resource == "secrets" {
-			w.withdraw(ReasonSettling, errors.New("changed"))
+			w.withdraw(ReasonConfigurationChanged, errors.New("changed"))
 			w.Interlock.mu.Lock()
 			defer w.Interlock.mu.Unlock()
 			w.store(&state{until: w.clock.Now().Add(testInterval)})
@@ -348,4 +348,16 @@ func TestA5_D7_TheWebhooksErrorIsTriedOnceForAnAggregatedGroup(t *testing.T) {
 	if got := strings.Join(modes, ","); got != "fail,deny,deny" {
 		t.Errorf("modes are %s", got)
 	}
+}
+
+// recorder records the modes of probes.
+type recorder struct {
+	*ProbeTokens
+	note func(string)
+}
+
+func (r recorder) Authorize(spec *authorizationv1.SubjectAccessReviewSpec) bool {
+	mode, _, _ := strings.Cut(spec.Extra["fieldperm.dev/probe"][0], ".")
+	r.note(mode)
+	return r.ProbeTokens.Authorize(spec)
 }

@@ -7,7 +7,10 @@ import (
 	"time"
 
 	admissionv1 "k8s.io/api/admission/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/klog/v2"
+
+	"github.com/fieldperm/fieldperm/generators/webhooks"
 )
 
 // firstRetry is the delay after the first failed round. The delay doubles up to the interval.
@@ -16,16 +19,18 @@ const firstRetry = 250 * time.Millisecond
 // Run proves enforcement at once, at every interval and after every change, until the context ends. Then it withdraws the
 // proof. A refresh.Loop would collect changes before it handles them; here a change is proven at once.
 func (i *Interlock) Run(ctx context.Context) {
-	ctx = klog.NewContext(ctx, klog.FromContext(ctx).WithName("interlock"))
+	ctx = klog.NewContext(ctx, klog.FromContext(ctx).WithName("proof"))
 	retry := firstRetry
 	for {
+		started := i.config.Clock.Now()
 		i.round(ctx)
-		wait := i.config.Interval
+		// From start to start: a slow round must end before the last proof does.
+		wait := max(firstRetry, i.config.Interval-i.config.Clock.Since(started))
 		if i.Status() == nil {
 			retry = firstRetry
 			i.resources.prune(i.config.Clock.Now())
 		} else {
-			wait, retry = min(wait, max(retry, i.settling())), i.later(retry)
+			wait, retry = min(wait, retry), i.later(retry)
 		}
 		timer := i.config.Clock.NewTimer(wait)
 		select {
@@ -48,13 +53,6 @@ func (i *Interlock) Run(ctx context.Context) {
 // delay.
 func (i *Interlock) later(retry time.Duration) time.Duration { return min(2*retry, i.config.Interval) }
 
-// settling returns how long the configuration still takes to settle.
-func (i *Interlock) settling() time.Duration {
-	i.mu.Lock()
-	defer i.mu.Unlock()
-	return i.notBefore.Sub(i.config.Clock.Now())
-}
-
 // round runs all proofs once, then stores the proof or withdraws it.
 func (i *Interlock) round(ctx context.Context) {
 	started := i.config.Clock.Now()
@@ -63,7 +61,11 @@ func (i *Interlock) round(ctx context.Context) {
 	epoch := i.epoch.Load()
 	i.mu.Unlock()
 
-	servers, seen, reason, err := i.prove(ctx)
+	var servers map[string]*watch
+	identity, reason, err := i.configured(ctx, &epoch)
+	if err == nil {
+		servers, reason, err = i.prove(ctx, identity)
+	}
 	if ctx.Err() != nil {
 		return
 	}
@@ -76,99 +78,102 @@ func (i *Interlock) round(ctx context.Context) {
 	case epoch != i.epoch.Load():
 		// The proof was withdrawn during the round. Another round has been requested.
 		return
-	case started.Before(i.notBefore):
-		i.withdrawLocked(ReasonSettling, errors.New("the webhook configuration is new: it is given time to reach every kube-apiserver"))
-		return
 	}
-	i.shown = seen.shown
 	next := &state{until: started.Add(2 * i.config.Interval), servers: servers}
 	if err := next.lasts(); err != nil {
 		i.withdrawLocked(ReasonWatchEnded, err)
 		return
 	}
-	for _, probe := range furtherProbes() {
-		if err := seen.missing[probe.Operation]; err != nil {
-			next.missing = append(next.missing, err)
-		} else {
-			next.further = append(next.further, probe.Operation)
-		}
-	}
 	i.store(next)
 }
 
-// prove returns the servers that enforce, each with a watch that was open before all else, and what probes have shown of them, or the reason
-// why enforcement is not proven on all servers.
-func (i *Interlock) prove(ctx context.Context) (map[string]*watch, *operations, Reason, error) {
+// configured returns the identity of the webhook configuration, "" if it is a static manifest, or the reason why it does not enforce. A configuration that
+// the watch has not delivered yet begins a new epoch, unless one has begun since.
+func (i *Interlock) configured(ctx context.Context, epoch *uint64) (identity string, reason Reason, err error) {
 	if i.config.Configuration != nil {
 		readCtx, cancel := context.WithTimeout(ctx, probeTimeout)
 		defer cancel()
 		configuration, err := i.config.Configuration(readCtx)
 		if err != nil {
-			return nil, nil, ReasonConfigurationUnread, fmt.Errorf("webhook configuration: cannot be read: see that the API server answers and that fieldperm may get it, which rbac.yaml of fieldperm-gen manifests grants (%w)", err)
+			return "", ReasonConfigurationUnread, fmt.Errorf("webhook configuration: cannot be read: see that the API server answers and that fieldperm may get it, which rbac.yaml of fieldperm-gen manifests grants (%w)", err)
 		}
-		i.seen(configuration)
 		if reason, err := i.static(configuration); err != nil {
-			return nil, nil, reason, err
+			return "", reason, err
 		}
+		i.mu.Lock()
+		if i.epoch.Load() == *epoch {
+			i.seenLocked(configuration)
+			*epoch = i.epoch.Load()
+		}
+		i.mu.Unlock()
+		identity = webhooks.Identity(configuration)
 	}
 	if i.config.Manifests != nil || i.config.Configuration == nil {
 		if reason, err := i.filesEnforce(); err != nil {
-			return nil, nil, reason, err
+			return "", reason, err
 		}
+	}
+	return identity, ReasonProven, nil
+}
+
+// prove returns the servers that enforce, each with a watch that was open before all else, or the reason why enforcement is not proven on all of them.
+func (i *Interlock) prove(ctx context.Context, identity string) (map[string]*watch, Reason, error) {
+	if identity != "" && i.config.Written() != identity {
+		return nil, ReasonNotLoaded, fmt.Errorf("fieldperm has not written the webhook configuration %s since the other one was changed: if it stays so, its log says why", webhooks.UncoveredName)
 	}
 	servers, err := i.config.Servers()
 	if err != nil {
-		return nil, nil, ReasonServersUnknown, err
+		return nil, ReasonServersUnknown, err
 	}
 	if len(servers) == 0 {
-		return nil, nil, ReasonServersUnknown, errors.New("no kube-apiserver is known")
+		return nil, ReasonServersUnknown, errors.New("no kube-apiserver is known")
 	}
 	watches, err := i.hold(ctx, servers)
-	if err != nil {
-		return nil, nil, ReasonWatchEnded, err
+	switch {
+	case errors.Is(err, errReadsNone):
+		return nil, ReasonManifestsNotLoaded, err
+	case err != nil:
+		return nil, ReasonWatchEnded, err
 	}
-	seen := &operations{shown: map[string]shown{}, missing: map[Operation]error{}}
 	if err := everywhere(ctx, servers, func(ctx context.Context, server Server) error {
-		if err := i.config.Prober.Prove(ctx, server, updateProbe(), nil, i.mode(server)); err != nil {
+		if err := i.config.Prober.Prove(ctx, server, wayProbe(), nil, ModeDeny); err != nil || identity == "" {
 			return err
 		}
-		if err := i.config.Prober.Prove(ctx, server, createProbe(), map[string]any{
-			"apiVersion": "v1", "kind": "ConfigMap", "metadata": map[string]any{"name": Name, "namespace": createProbe().Namespace},
-		}, ModeDeny); err != nil {
-			return err
-		}
-		return i.proveFurther(ctx, server, seen)
+		return i.inForce(ctx, server, identity)
 	}); err != nil {
-		if errors.Is(err, errPassed) {
-			return nil, nil, ReasonProbeNotEnforced, err
+		switch {
+		case errors.Is(err, errPassed):
+			return nil, ReasonProbeNotEnforced, err
+		case errors.Is(err, errNotLoaded):
+			return nil, ReasonNotLoaded, err
 		}
-		return nil, nil, ReasonProbeError, err
+		return nil, ReasonProbeError, err
 	}
 	// This proof is last because it is the most expensive one.
 	if i.config.Manifests != nil {
 		if reason, err := i.filesInForce(ctx, servers); err != nil {
-			return nil, nil, reason, err
+			return nil, reason, err
 		}
 	}
-	return watches, seen, ReasonProven, nil
+	return watches, ReasonProven, nil
 }
 
-// mode returns the mode of the next probe to a server. ModeFail is used once for each server, because each use is a 500 in its
-// metrics.
-func (i *Interlock) mode(server Server) Mode {
-	i.mu.Lock()
-	defer i.mu.Unlock()
-	if i.shown[server.Address].fails {
-		return ModeDeny
+// wayProbe returns the target of the probe that takes the way of a granular user: an object that every kube-apiserver creates when it starts.
+func wayProbe() Target {
+	return Target{Operation: admissionv1.Update, Version: "v1", Resource: "configmaps", Namespace: metav1.NamespaceSystem, Name: "extension-apiserver-authentication"}
+}
+
+var errNotLoaded = errors.New("has not loaded the webhook configuration as it is stored")
+
+// inForce returns nil if a server has loaded the webhook configuration with an identity. fieldperm writes the identity into its own configuration, which
+// API servers read after it.
+func (i *Interlock) inForce(ctx context.Context, server Server, identity string) error {
+	answer, err, cause := i.config.Prober.Loaded(ctx, server)
+	switch {
+	case errors.Is(err, ErrOtherState), err == nil && !answer.says(granularText(identity)):
+		return fmt.Errorf("kube-apiserver %s: %w: if it stays so, see that its admission plugin ValidatingAdmissionWebhook is on, and that it can watch webhook configurations", server.Address, errNotLoaded)
+	case cause != nil:
+		return fmt.Errorf("%w (%w)", err, cause)
 	}
-	return ModeFail
-}
-
-// updateProbe returns the target of an update: an object that every kube-apiserver creates when it starts.
-func updateProbe() Target {
-	return Target{Operation: admissionv1.Update, Version: "v1", Resource: "configmaps", Namespace: "kube-system", Name: "extension-apiserver-authentication"}
-}
-
-func createProbe() Target {
-	return Target{Operation: admissionv1.Create, Version: "v1", Resource: "configmaps", Namespace: "kube-system"}
+	return err
 }

@@ -47,68 +47,84 @@ func address(host string) string {
 // serviceName is a name in the certificate of every kube-apiserver, independent of its address.
 const serviceName = "kubernetes.default.svc"
 
-// All returns Servers with every address of the Service "kubernetes" in the namespace "default", where kube-apiservers register
-// themselves. slices returns its EndpointSlices from an informer.
-func All(config *rest.Config, slices func() ([]*discoveryv1.EndpointSlice, error)) Servers {
-	all := &all{config: rest.CopyConfig(config), slices: slices, clients: map[string]rest.Interface{}}
-	if all.config.ServerName == "" {
-		all.config.ServerName = serviceName
-	}
-	return all.servers
+// All returns Servers with every address that the kube-apiservers have registered. slice returns their EndpointSlice from an informer.
+func All(config *rest.Config, slice func() (*discoveryv1.EndpointSlice, error)) Servers {
+	return newServers(config, func() ([]string, error) {
+		registered, err := slice()
+		if err != nil {
+			return nil, fmt.Errorf("EndpointSlice default/kubernetes: %w", err)
+		}
+		addresses := SliceAddresses(registered)
+		if len(addresses) == 0 {
+			return nil, errors.New("EndpointSlice default/kubernetes: has no address: see that kube-apiserver does not run with --endpoint-reconciler-type=none, or name the servers by --api-servers")
+		}
+		return addresses, nil
+	})
 }
 
-type all struct {
-	config *rest.Config
-	slices func() ([]*discoveryv1.EndpointSlice, error)
+// Listed returns Servers with these addresses, each host:port.
+func Listed(config *rest.Config, addresses []string) Servers {
+	return newServers(config, func() ([]string, error) { return addresses, nil })
+}
+
+// newServers returns Servers whose addresses may change.
+func newServers(config *rest.Config, addresses func() ([]string, error)) Servers {
+	out := &servers{config: rest.CopyConfig(config), addresses: addresses, clients: map[string]rest.Interface{}}
+	if out.config.ServerName == "" {
+		out.config.ServerName = serviceName
+	}
+	return out.current
+}
+
+type servers struct {
+	config    *rest.Config
+	addresses func() ([]string, error)
 
 	mu      sync.Mutex
 	clients map[string]rest.Interface
 }
 
-func (a *all) servers() ([]Server, error) {
-	list, err := a.slices()
+func (s *servers) current() ([]Server, error) {
+	addresses, err := s.addresses()
 	if err != nil {
-		return nil, fmt.Errorf("EndpointSlices of default/kubernetes: %w", err)
+		return nil, err
 	}
-	addresses := addresses(list)
-	if len(addresses) == 0 {
-		return nil, errors.New("EndpointSlices of default/kubernetes: have no address: see that fieldperm may list them, or use --api-servers own where it runs beside its kube-apiserver")
-	}
-	a.mu.Lock()
-	defer a.mu.Unlock()
+	s.mu.Lock()
+	defer s.mu.Unlock()
 	out := make([]Server, 0, len(addresses))
 	for _, address := range addresses {
-		client := a.clients[address]
+		client := s.clients[address]
 		if client == nil {
-			config := rest.CopyConfig(a.config)
+			config := rest.CopyConfig(s.config)
 			config.Host = "https://" + address
 			if client, err = newClient(config); err != nil {
 				return nil, err
 			}
-			a.clients[address] = client
+			s.clients[address] = client
 		}
 		out = append(out, Server{Address: address, Client: client})
 	}
-	for address := range a.clients {
+	for address := range s.clients {
 		if !slices.Contains(addresses, address) {
-			delete(a.clients, address)
+			delete(s.clients, address)
 		}
 	}
 	return out, nil
 }
 
-// addresses returns the addresses of all endpoints, ready or not: a server that is shutting down still serves.
-func addresses(list []*discoveryv1.EndpointSlice) []string {
+// SliceAddresses returns the addresses of all endpoints, host:port each, ready or not: a server that is shutting down still serves. A nil slice has none.
+func SliceAddresses(slice *discoveryv1.EndpointSlice) []string {
+	if slice == nil {
+		return nil
+	}
 	var out []string
-	for _, slice := range list {
-		for _, port := range slice.Ports {
-			if port.Port == nil {
-				continue
-			}
-			for _, endpoint := range slice.Endpoints {
-				for _, ip := range endpoint.Addresses {
-					out = append(out, net.JoinHostPort(ip, strconv.Itoa(int(*port.Port))))
-				}
+	for _, port := range slice.Ports {
+		if port.Port == nil {
+			continue
+		}
+		for _, endpoint := range slice.Endpoints {
+			for _, ip := range endpoint.Addresses {
+				out = append(out, net.JoinHostPort(ip, strconv.Itoa(int(*port.Port))))
 			}
 		}
 	}

@@ -19,9 +19,9 @@ func slice(port int32, ips ...string) *discoveryv1.EndpointSlice {
 }
 
 func TestA5_EveryAddressOfTheServiceIsAsked(t *testing.T) {
-	list := []*discoveryv1.EndpointSlice{slice(6443, "10.0.0.2", "10.0.0.1"), slice(6443, "2001:db8::1", "10.0.0.1")}
+	registered := slice(6443, "10.0.0.2", "10.0.0.1", "2001:db8::1", "10.0.0.1")
 	var fails error
-	servers := All(&rest.Config{Host: "https://elsewhere"}, func() ([]*discoveryv1.EndpointSlice, error) { return list, fails })
+	servers := All(&rest.Config{Host: "https://elsewhere"}, func() (*discoveryv1.EndpointSlice, error) { return registered, fails })
 	got := func() (out []string) {
 		known, err := servers()
 		if err != nil {
@@ -36,16 +36,17 @@ func TestA5_EveryAddressOfTheServiceIsAsked(t *testing.T) {
 		t.Errorf("got %q", got())
 	}
 	before, _ := servers()
-	list = list[:1]
+	registered = slice(6443, "10.0.0.2", "10.0.0.1")
 	if want := []string{"10.0.0.1:6443", "10.0.0.2:6443"}; !slices.Equal(got(), want) {
 		t.Errorf("got %q", got())
 	}
 	if after, _ := servers(); after[0].Client != before[0].Client {
 		t.Error("every round makes new connections")
 	}
-	list = nil
-	if _, err := servers(); err == nil {
-		t.Error("no server is no error")
+	for _, registered = range []*discoveryv1.EndpointSlice{nil, slice(6443)} {
+		if _, err := servers(); err == nil {
+			t.Error("no server is no error")
+		}
 	}
 	if fails = errors.New("forbidden"); fails != nil {
 		if _, err := servers(); err == nil {
@@ -61,5 +62,12 @@ func TestA5_OwnServerIsThatOfTheConfiguration(t *testing.T) {
 	}
 	if known, err := servers(); err != nil || len(known) != 1 || known[0].Address != "127.0.0.1:6443" {
 		t.Errorf("%v, %v", known, err)
+	}
+}
+
+func TestA5_NamedServersAreAsked(t *testing.T) {
+	known, err := Listed(&rest.Config{Host: "https://elsewhere"}, []string{"10.0.0.1:6443", "[2001:db8::1]:6443"})()
+	if err != nil || !slices.Equal(Addresses(known), []string{"10.0.0.1:6443", "[2001:db8::1]:6443"}) {
+		t.Errorf("%q, %v", Addresses(known), err)
 	}
 }

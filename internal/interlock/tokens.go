@@ -26,9 +26,8 @@ const (
 	ModeDeny Mode = "deny"
 	// ModeFail asks for an error of the webhook. An error stops a write only under failurePolicy Fail.
 	ModeFail Mode = "fail"
-	// ModeBar asks /admit/granular to allow the request, and /admit/uncovered to refuse it with the barriers of the request: the
-	// refusal proves that kube-apiserver calls the webhook for barriers.
-	ModeBar Mode = "bar"
+	// ModeLoaded asks /admit to allow the request, and the webhook for probes to refuse it with the state of the configuration that has it.
+	ModeLoaded Mode = "loaded"
 )
 
 const (
@@ -39,7 +38,7 @@ const (
 )
 
 // ProbeTokens makes and verifies the nonces of probes, and the tokens that answer them. A nonce is valid for one target and a short
-// time. It authorizes a write by admission.CanaryUser; only fieldperm may impersonate that user. The write is a dry run that
+// time. It authorizes a write by admission.ProbeUser; only fieldperm may impersonate that user. The write is a dry run that
 // changes nothing.
 type ProbeTokens struct {
 	keys  *Keyring
@@ -51,7 +50,7 @@ func NewProbeTokens(keys *Keyring, c clock.PassiveClock) *ProbeTokens {
 	return &ProbeTokens{keys: keys, clock: c}
 }
 
-var _ admission.Canaries = (*ProbeTokens)(nil)
+var _ admission.Probes = (*ProbeTokens)(nil)
 
 // Mint returns the nonces for one probe: one for each key that a replica may have. It returns none if there is no key.
 func (c *ProbeTokens) Mint(target Target, mode Mode) []string {
@@ -79,11 +78,11 @@ func (c *ProbeTokens) Proven(nonces []string, message string) bool {
 	return false
 }
 
-// Barred reports whether a message contains the token for a barrier in answer to one of the nonces.
-func (c *ProbeTokens) Barred(nonces []string, message, barrier string) bool {
+// said reports whether a message contains the token for a text in answer to one of the nonces.
+func (c *ProbeTokens) said(nonces []string, message, text string) bool {
 	for _, key := range c.keys.keys() {
 		for _, nonce := range nonces {
-			if strings.Contains(message, barrierToken(key, nonce, barrier)) {
+			if strings.Contains(message, textToken(key, nonce, text)) {
 				return true
 			}
 		}
@@ -91,32 +90,36 @@ func (c *ProbeTokens) Barred(nonces []string, message, barrier string) bool {
 	return false
 }
 
-// Authorize implements admission.Canaries.
+// Authorize implements admission.Probes.
 func (c *ProbeTokens) Authorize(spec *authorizationv1.SubjectAccessReviewSpec) bool {
-	if spec == nil || spec.ResourceAttributes == nil || spec.User != admission.CanaryUser {
+	if spec == nil || spec.ResourceAttributes == nil || spec.User != admission.ProbeUser {
 		return false
 	}
 	target, ok := reviewed(spec.ResourceAttributes)
 	if !ok {
 		return false
 	}
-	_, _, ok = c.verify(spec.Extra[admission.CanaryKey], target)
+	_, _, ok = c.verify(spec.Extra[admission.ProbeKey], target)
 	return ok
 }
 
-// Answer implements admission.Canaries.
-func (c *ProbeTokens) Answer(req *admissionv1.AdmissionRequest) admission.CanaryAnswer {
+// Answer implements admission.Probes.
+func (c *ProbeTokens) Answer(req *admissionv1.AdmissionRequest) admission.ProbeAnswer {
 	target, ok := admitted(req)
 	if !ok {
-		return admission.CanaryAnswer{}
+		return admission.ProbeAnswer{}
 	}
-	key, nonce, ok := c.verify(req.UserInfo.Extra[admission.CanaryKey], target)
+	key, nonce, ok := c.verify(req.UserInfo.Extra[admission.ProbeKey], target)
 	if !ok {
-		return admission.CanaryAnswer{}
+		return admission.ProbeAnswer{}
 	}
-	answer := admission.CanaryAnswer{Token: token(key, nonce), Fail: strings.HasPrefix(nonce, string(ModeFail)+".")}
-	if strings.HasPrefix(nonce, string(ModeBar)+".") {
-		answer.Barred = func(barrier string) string { return barrierToken(key, nonce, barrier) }
+	answer := admission.ProbeAnswer{Token: token(key, nonce), Fail: strings.HasPrefix(nonce, string(ModeFail)+".")}
+	if strings.HasPrefix(nonce, string(ModeLoaded)+".") {
+		answer.Loaded = func(l admission.Loaded) string {
+			return strings.Join([]string{
+				token(key, nonce), textToken(key, nonce, granularText(l.Granular)), textToken(key, nonce, stateText(l.State)), textToken(key, nonce, knownText(l.Known)),
+			}, " ")
+		}
 	}
 	return answer
 }
@@ -127,7 +130,7 @@ func (c *ProbeTokens) verify(nonces []string, target Target) (key []byte, nonce 
 	for _, key := range c.keys.keys() {
 		for _, nonce := range nonces {
 			parts := strings.Split(nonce, ".")
-			if len(parts) != 4 || !slices.Contains([]Mode{ModeDeny, ModeFail, ModeBar}, Mode(parts[0])) {
+			if len(parts) != 4 || !slices.Contains([]Mode{ModeDeny, ModeFail, ModeLoaded}, Mode(parts[0])) {
 				continue
 			}
 			millis, err := strconv.ParseInt(parts[1], 10, 64)
@@ -160,7 +163,12 @@ func seal(key []byte, purpose, body string, target Target) string {
 // token returns the token that answers a nonce. A token is not a valid nonce.
 func token(key []byte, nonce string) string { return seal(key, "token", nonce, Target{}) }
 
-// barrierToken returns the token that reports a barrier in answer to a nonce.
-func barrierToken(key []byte, nonce, barrier string) string {
-	return seal(key, "barrier", nonce+" "+barrier, Target{})
+// The texts that an answer proves. Each begins with another word, so that none is taken for another.
+func granularText(identity string) string { return "granular " + identity }
+func stateText(state string) string       { return "state " + state }
+func knownText(known string) string       { return "known " + known }
+
+// textToken returns the token that reports a text in answer to a nonce.
+func textToken(key []byte, nonce, text string) string {
+	return seal(key, "text", nonce+" "+text, Target{})
 }

@@ -19,7 +19,7 @@ func patching() Target {
 
 func spec(nonces []string) *authorizationv1.SubjectAccessReviewSpec {
 	return &authorizationv1.SubjectAccessReviewSpec{
-		User: admission.CanaryUser, Extra: map[string]authorizationv1.ExtraValue{admission.CanaryKey: nonces},
+		User: admission.ProbeUser, Extra: map[string]authorizationv1.ExtraValue{admission.ProbeKey: nonces},
 		ResourceAttributes: &authorizationv1.ResourceAttributes{Verb: "patch", Group: "apps", Version: "v1", Resource: "deployments", Subresource: "scale", Namespace: "shop", Name: "web"},
 	}
 }
@@ -28,7 +28,7 @@ func request(nonces []string) *admissionv1.AdmissionRequest {
 	return &admissionv1.AdmissionRequest{
 		Operation: admissionv1.Update, Namespace: "shop", Name: "web", SubResource: "scale",
 		Resource: metav1.GroupVersionResource{Group: "apps", Version: "v1", Resource: "deployments"},
-		UserInfo: authenticationv1.UserInfo{Username: admission.CanaryUser, Extra: map[string]authenticationv1.ExtraValue{admission.CanaryKey: nonces}},
+		UserInfo: authenticationv1.UserInfo{Username: admission.ProbeUser, Extra: map[string]authenticationv1.ExtraValue{admission.ProbeKey: nonces}},
 	}
 }
 
@@ -120,25 +120,37 @@ func TestA5_TokenProvesOneNonce(t *testing.T) {
 	c, _, _ := newTestTokens(t)
 	nonces := c.Mint(patching(), ModeDeny)
 	said := c.Answer(request(nonces))
-	if said.Fail || !c.Proven(nonces, `admission webhook "x" denied the request: canary `+said.Token) {
+	if said.Fail || !c.Proven(nonces, `admission webhook "x" denied the request: probe `+said.Token) {
 		t.Errorf("%+v does not prove it", said)
 	}
 	if c.Proven(c.Mint(patching(), ModeDeny), said.Token) {
 		t.Error("the token of one probe proves another")
 	}
-	if c.Proven(nonces, "user fieldperm:canary with "+nonces[0]) {
+	if c.Proven(nonces, "user fieldperm:probe with "+nonces[0]) {
 		t.Error("a repeated nonce is a proof")
 	}
 	if c.Proven(nil, said.Token) || c.Proven(nonces, "") {
 		t.Error("nothing proves something")
 	}
-	barring := c.Mint(patching(), ModeBar)
-	bars := c.Answer(request(barring))
-	if bars.Barred == nil || bars.Fail || said.Barred != nil || !c.Proven(barring, bars.Token) {
-		t.Fatalf("a probe for barriers: %+v", bars)
+	asking := c.Mint(patching(), ModeLoaded)
+	answer := c.Answer(request(asking))
+	if answer.Loaded == nil || answer.Fail || said.Loaded != nil {
+		t.Fatalf("a probe for the state: %+v", answer)
 	}
-	if token := bars.Barred("a"); !c.Barred(barring, "canary "+token, "a") || c.Barred(barring, token, "b") || c.Barred(c.Mint(patching(), ModeBar), token, "a") || c.Barred(barring, bars.Token, "a") {
-		t.Error("what says that a barrier is known says more, or less")
+	text := answer.Loaded(admission.Loaded{Granular: "g", State: "a", Known: "k"})
+	if !c.Proven(asking, text) {
+		t.Error("an answer proves nothing")
+	}
+	for said, want := range map[string]bool{
+		granularText("g"): true, stateText("a"): true, knownText("k"): true,
+		granularText("a"): false, stateText("g"): false, stateText("k"): false, stateText("b"): false, knownText("a"): false, "a": false,
+	} {
+		if (Answer{c, asking, "probe " + text}).says(said) != want {
+			t.Errorf("it says %q: want %t", said, want)
+		}
+		if (Answer{c, c.Mint(patching(), ModeLoaded), text}).says(said) || (Answer{c, asking, answer.Token}).says(said) || (Answer{}).says(said) {
+			t.Errorf("another answer says %q", said)
+		}
 	}
 	if failing := c.Mint(patching(), ModeFail); !c.Answer(request(failing)).Fail {
 		t.Error("the mode is lost")

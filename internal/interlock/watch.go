@@ -2,12 +2,16 @@ package interlock
 
 import (
 	"context"
+	"encoding/json"
+	"errors"
 	"fmt"
 	"io"
 	"sync/atomic"
 	"time"
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/apimachinery/pkg/util/version"
+	apimachineryversion "k8s.io/apimachinery/pkg/version"
 )
 
 // A proof is about one run of a process: a kube-apiserver that ends may start again at once, at the same address, and call no webhook. So one
@@ -33,6 +37,11 @@ func openWatch(ctx context.Context, server Server, ended func()) (*watch, error)
 	ctx, cancel := context.WithCancel(context.WithoutCancel(ctx))
 	w := &watch{close: cancel}
 	timeout := time.AfterFunc(probeTimeout, cancel)
+	// While a server starts, it knows no roles, and refuses fieldperm for reasons that are not true.
+	if err := server.Client.Get().AbsPath("/readyz").Do(ctx).Error(); apierrors.IsInternalError(err) || apierrors.IsServiceUnavailable(err) {
+		cancel()
+		return nil, fmt.Errorf("kube-apiserver %s: is not ready yet: if it stays so, see its /readyz?verbose", server.Address)
+	}
 	body, err := server.Client.Get().AbsPath(watchedPath).
 		Param("watch", "true").Param("fieldSelector", "metadata.name="+Name).Param("timeoutSeconds", watchSeconds).
 		Stream(ctx)
@@ -54,6 +63,24 @@ func openWatch(ctx context.Context, server Server, ended func()) (*watch, error)
 	return w, nil
 }
 
+// oldestWithManifests is the first kube-apiserver that reads static manifests of admission webhooks. Those before ignore them, and say nothing.
+var oldestWithManifests = version.MajorMinor(1, 36)
+
+var errReadsNone = errors.New("which reads no static manifests")
+
+// readsManifests returns an error for a server whose version reads no static manifests. A version that cannot be read is no fault: the hash decides.
+func readsManifests(ctx context.Context, server Server) error {
+	raw, err := server.Client.Get().AbsPath("/version").Do(ctx).Raw()
+	var info apimachineryversion.Info
+	if err != nil || json.Unmarshal(raw, &info) != nil {
+		return nil
+	}
+	if is, err := version.ParseGeneric(info.GitVersion); err == nil && is.LessThan(oldestWithManifests) {
+		return fmt.Errorf("kube-apiserver %s: is %s, %w: these take 1.37, or 1.36 with the feature gate ManifestBasedAdmissionControlConfig: install fieldperm in the cluster", server.Address, info.GitVersion, errReadsNone)
+	}
+	return nil
+}
+
 // hold returns the watches of servers, and opens those that are not open.
 func (i *Interlock) hold(ctx context.Context, servers []Server) (map[string]*watch, error) {
 	out := map[string]*watch{}
@@ -62,6 +89,11 @@ func (i *Interlock) hold(ctx context.Context, servers []Server) (map[string]*wat
 		w := i.watches[server.Address]
 		i.mu.Unlock()
 		if w == nil || w.ended.Load() {
+			if i.config.Manifests != nil {
+				if err := readsManifests(ctx, server); err != nil {
+					return err
+				}
+			}
 			var err error
 			if w, err = openWatch(ctx, server, i.watchEnded); err != nil {
 				return err

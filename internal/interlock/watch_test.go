@@ -46,11 +46,37 @@ func TestA5_ARoundDoesNotProveAServerThatStartsAgainDuringIt(t *testing.T) {
 	w.mustBe(t, true, "proven anew")
 }
 
+// TestA5_AServerThatStartsIsProvenWhenItIsReady: before, it knows no roles, and its refusals mislead.
+func TestA5_AServerThatStartsIsProvenWhenItIsReady(t *testing.T) {
+	w := newWorld(t, true)
+	w.apis[1].starting, w.apis[1].unwatched = true, true
+	w.round(t.Context())
+	if err := w.Status(); err == nil || !strings.Contains(err.Error(), "is not ready yet") || w.apis[1].count() > 0 {
+		t.Errorf("the status is %v, after %d probes", err, w.apis[1].count())
+	}
+	w.apis[1].starting, w.apis[1].unwatched = false, false
+	w.prove(t)
+}
+
+// TestA5_AServerThatReadsNoManifestsIsNamed: it says nothing of the manifests that it ignores.
+func TestA5_AServerThatReadsNoManifestsIsNamed(t *testing.T) {
+	for is, named := range map[string]bool{"v1.35.4": true, "v1.34.4-gke.1": true, "v1.36.0-alpha.3": false, "v1.37.2": false, "": false} {
+		w := newWorld(t, false)
+		w.apis[1].version = is
+		w.apis[1].set(always("passes"))
+		w.round(t.Context())
+		if err := w.Status(); err == nil || strings.Contains(err.Error(), "which reads no static manifests") != named {
+			t.Errorf("%q: the status is %v", is, err)
+		}
+	}
+	w := newWorld(t, true)
+	w.apis[0].version = "v1.32.0"
+	w.prove(t)
+}
+
 func TestA5_WithoutAWatchNothingIsProven(t *testing.T) {
 	w := newWorld(t, true)
 	w.apis[1].unwatched = true
-	w.round(t.Context())
-	w.clock.Step(settle)
 	w.round(t.Context())
 	if err := w.Status(); err == nil || !strings.Contains(err.Error(), "apply rbac.yaml of fieldperm-gen manifests again") {
 		t.Errorf("the status is %v", err)

@@ -24,7 +24,7 @@ type Metrics struct {
 	authentication authenticationMetrics
 }
 
-// New registers the metrics in a new registry. The interlock counts as open until Interlock is called.
+// New registers the metrics in a new registry. Enforcement counts as not proven until Enforcement is called.
 func New() *Metrics {
 	m := &Metrics{
 		registry: metrics.NewKubeRegistry(),

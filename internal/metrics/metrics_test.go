@@ -40,10 +40,10 @@ func expect(t *testing.T, m *Metrics, want string, names ...string) {
 	}
 }
 
-func TestA5_InterlockIsOpenByDefault(t *testing.T) {
+func TestA5_EnforcementIsNotProvenByDefault(t *testing.T) {
 	m := New()
 	open := func(reason string) float64 {
-		for _, metric := range scrape(t, m)["fieldperm_interlock_open_reason"].GetMetric() {
+		for _, metric := range scrape(t, m)["fieldperm_enforcement_not_proven_reason"].GetMetric() {
 			if metric.GetLabel()[0].GetValue() == reason {
 				return metric.GetGauge().GetValue()
 			}
@@ -57,35 +57,35 @@ func TestA5_InterlockIsOpenByDefault(t *testing.T) {
 		}
 		return n
 	}
-	expect(t, m, `# HELP fieldperm_interlock_closed [ALPHA] 1 while admission is proven on every kube-apiserver, so that holders of granular are let through; else 0.
-# TYPE fieldperm_interlock_closed gauge
-fieldperm_interlock_closed 0
-`, "fieldperm_interlock_closed")
+	expect(t, m, `# HELP fieldperm_enforcement_proven [ALPHA] 1 while admission is proven on every kube-apiserver, so that holders of granular are let through; else 0.
+# TYPE fieldperm_enforcement_proven gauge
+fieldperm_enforcement_proven 0
+`, "fieldperm_enforcement_proven")
 	if open(ReasonStarting) != 1 || sum() != 1 {
 		t.Error("at the start it is not open because it starts")
 	}
-	m.Interlock(true, "")
-	m.Interlock(true, "")
+	m.Enforcement(true, "")
+	m.Enforcement(true, "")
 	if sum() != 0 {
 		t.Error("closed, and a reason for being open")
 	}
-	m.Interlock(false, ReasonCanaryNotEnforced)
-	m.Interlock(false, ReasonExpired)
+	m.Enforcement(false, ReasonProbeNotEnforced)
+	m.Enforcement(false, ReasonExpired)
 	if open(ReasonExpired) != 1 || sum() != 1 {
 		t.Error("the last reason is not the one that is shown")
 	}
-	m.Interlock(false, "dial tcp 10.0.0.1:6443: connection refused")
+	m.Enforcement(false, "dial tcp 10.0.0.1:6443: connection refused")
 	if open(ReasonOther) != 1 || sum() != 1 {
 		t.Error("a free text is not shown as other")
 	}
-	if n := len(scrape(t, m)["fieldperm_interlock_open_reason"].GetMetric()); n != len(Reasons()) {
+	if n := len(scrape(t, m)["fieldperm_enforcement_not_proven_reason"].GetMetric()); n != len(Reasons()) {
 		t.Errorf("%d reasons are shown, want %d", n, len(Reasons()))
 	}
-	expect(t, m, `# HELP fieldperm_interlock_transitions_total [ALPHA] Times that the interlock changed, by what it changed to (open, closed).
-# TYPE fieldperm_interlock_transitions_total counter
-fieldperm_interlock_transitions_total{to="closed"} 1
-fieldperm_interlock_transitions_total{to="open"} 1
-`, "fieldperm_interlock_transitions_total")
+	expect(t, m, `# HELP fieldperm_enforcement_transitions_total [ALPHA] Times that enforcement became proven or not proven, by which (proven, not_proven).
+# TYPE fieldperm_enforcement_transitions_total counter
+fieldperm_enforcement_transitions_total{to="proven"} 1
+fieldperm_enforcement_transitions_total{to="not_proven"} 1
+`, "fieldperm_enforcement_transitions_total")
 }
 
 func TestA5_ProofThatRanOutShowsAsOpen(t *testing.T) {
@@ -93,10 +93,10 @@ func TestA5_ProofThatRanOutShowsAsOpen(t *testing.T) {
 	holds := true
 	m.Proven(func() bool { return holds })
 	closed := func() float64 {
-		return scrape(t, m)["fieldperm_interlock_closed"].GetMetric()[0].GetGauge().GetValue()
+		return scrape(t, m)["fieldperm_enforcement_proven"].GetMetric()[0].GetGauge().GetValue()
 	}
 	expired := func() float64 {
-		for _, metric := range scrape(t, m)["fieldperm_interlock_open_reason"].GetMetric() {
+		for _, metric := range scrape(t, m)["fieldperm_enforcement_not_proven_reason"].GetMetric() {
 			if metric.GetLabel()[0].GetValue() == ReasonExpired {
 				return metric.GetGauge().GetValue()
 			}
@@ -106,7 +106,7 @@ func TestA5_ProofThatRanOutShowsAsOpen(t *testing.T) {
 	if closed() != 0 || expired() != 0 {
 		t.Error("it is closed before it was said to be")
 	}
-	m.Interlock(true, "")
+	m.Enforcement(true, "")
 	for _, holds = range []bool{true, false, true} {
 		if closed() != truth(holds) || expired() != truth(!holds) {
 			t.Errorf("proof holds: %t; closed: %v, expired: %v", holds, closed(), expired())
@@ -114,18 +114,18 @@ func TestA5_ProofThatRanOutShowsAsOpen(t *testing.T) {
 	}
 }
 
-func TestA5_CanariesPerServerBeginAtZeroAndEndWithTheServer(t *testing.T) {
+func TestA5_ProbesPerServerBeginAtZeroAndEndWithTheServer(t *testing.T) {
 	m := New()
-	m.Canary("10.0.0.1:6443", CanaryEnforced, time.Millisecond)
-	m.Canary("10.0.0.2:6443", CanaryNotEnforced, time.Millisecond)
+	m.Probe("10.0.0.1:6443", ProbeEnforced, time.Millisecond)
+	m.Probe("10.0.0.2:6443", ProbeNotEnforced, time.Millisecond)
 	m.Servers([]string{"10.0.0.1:6443"})
-	expect(t, m, `# HELP fieldperm_canaries_total [ALPHA] Canary requests, by kube-apiserver and result: enforced (admission refused it), not_enforced (admission did not see it), error (it proved nothing).
-# TYPE fieldperm_canaries_total counter
-fieldperm_canaries_total{result="enforced",server="10.0.0.1:6443"} 1
-fieldperm_canaries_total{result="error",server="10.0.0.1:6443"} 0
-fieldperm_canaries_total{result="not_enforced",server="10.0.0.1:6443"} 0
-`, "fieldperm_canaries_total")
-	if n := len(scrape(t, m)["fieldperm_canary_duration_seconds"].GetMetric()); n != 1 {
+	expect(t, m, `# HELP fieldperm_probes_total [ALPHA] Probe requests, by kube-apiserver and result: enforced (admission refused it), not_enforced (admission did not see it), error (it proved nothing).
+# TYPE fieldperm_probes_total counter
+fieldperm_probes_total{result="enforced",server="10.0.0.1:6443"} 1
+fieldperm_probes_total{result="error",server="10.0.0.1:6443"} 0
+fieldperm_probes_total{result="not_enforced",server="10.0.0.1:6443"} 0
+`, "fieldperm_probes_total")
+	if n := len(scrape(t, m)["fieldperm_probe_duration_seconds"].GetMetric()); n != 1 {
 		t.Errorf("durations of %d servers, want 1", n)
 	}
 }
@@ -202,7 +202,7 @@ func TestServingCertificateIsTheServedOne(t *testing.T) {
 func TestHandlerServesTheMetricsAndThoseOfTheProcess(t *testing.T) {
 	w := httptest.NewRecorder()
 	New().Handler().ServeHTTP(w, httptest.NewRequest(http.MethodGet, "/metrics", http.NoBody))
-	for _, name := range []string{"fieldperm_interlock_closed 0", "fieldperm_build_info{", "go_goroutines"} {
+	for _, name := range []string{"fieldperm_enforcement_proven 0", "fieldperm_build_info{", "go_goroutines"} {
 		if !strings.Contains(w.Body.String(), name) {
 			t.Errorf("has no %q", name)
 		}

@@ -8,13 +8,11 @@ import (
 	"k8s.io/component-base/metrics"
 )
 
-// Why the interlock is open: the values of the label reason. Any other reason counts as ReasonOther, so that the number of values
+// Why enforcement is not proven: the values of the label reason. Any other reason counts as ReasonOther, so that the number of values
 // stays bounded.
 const (
 	// ReasonStarting: nothing has been proven since the start.
 	ReasonStarting = "starting"
-	// ReasonSettling: the configuration changed, API servers may not have it yet.
-	ReasonSettling = "settling"
 	// ReasonConfigurationUnread: the webhook configuration could not be read.
 	ReasonConfigurationUnread = "configuration_unread"
 	// ReasonConfigurationMissing: there is no webhook configuration.
@@ -23,6 +21,10 @@ const (
 	ReasonConfigurationLoose = "configuration_loose"
 	// ReasonConfigurationDeleted: the webhook configuration is being deleted and waits for its release.
 	ReasonConfigurationDeleted = "configuration_deleted"
+	// ReasonConfigurationChanged: the webhook configuration has changed and is proven anew.
+	ReasonConfigurationChanged = "configuration_changed"
+	// ReasonConfigurationNotLoaded: a kube-apiserver has not loaded the webhook configuration as it is stored.
+	ReasonConfigurationNotLoaded = "configuration_not_loaded"
 	// ReasonServersUnknown: the kube-apiservers could not be listed, or there is none.
 	ReasonServersUnknown = "servers_unknown"
 	// ReasonWatchEnded: a kube-apiserver has ended the watch that is held open there, or answers none.
@@ -37,10 +39,10 @@ const (
 	ReasonManifestsNotLoaded = "manifests_not_loaded"
 	// ReasonMetricsUnread: a kube-apiserver did not report the hashes of its loaded files.
 	ReasonMetricsUnread = "metrics_unread"
-	// ReasonCanaryNotEnforced: a kube-apiserver allowed a canary.
-	ReasonCanaryNotEnforced = "canary_not_enforced"
-	// ReasonCanaryError: a canary ended without a result.
-	ReasonCanaryError = "canary_error"
+	// ReasonProbeNotEnforced: a kube-apiserver allowed a probe.
+	ReasonProbeNotEnforced = "probe_not_enforced"
+	// ReasonProbeError: a probe ended without a result.
+	ReasonProbeError = "probe_error"
 	// ReasonExpired: the last proof has expired. There is no event for this: it appears at a scrape, by Proven.
 	ReasonExpired = "expired"
 	// ReasonStopping: fieldperm is shutting down.
@@ -52,29 +54,29 @@ const (
 // Reasons returns all values of the label reason.
 func Reasons() []string {
 	return []string{
-		ReasonStarting, ReasonSettling, ReasonConfigurationUnread, ReasonConfigurationMissing, ReasonConfigurationLoose, ReasonConfigurationDeleted,
+		ReasonStarting, ReasonConfigurationUnread, ReasonConfigurationMissing, ReasonConfigurationLoose, ReasonConfigurationDeleted, ReasonConfigurationChanged, ReasonConfigurationNotLoaded,
 		ReasonManifestsUnread, ReasonManifestsLoose, ReasonManifestsChanged, ReasonManifestsNotLoaded, ReasonMetricsUnread,
-		ReasonServersUnknown, ReasonWatchEnded, ReasonCanaryNotEnforced, ReasonCanaryError, ReasonExpired, ReasonStopping, ReasonOther,
+		ReasonServersUnknown, ReasonWatchEnded, ReasonProbeNotEnforced, ReasonProbeError, ReasonExpired, ReasonStopping, ReasonOther,
 	}
 }
 
-// How a canary ended: the values of the label result.
+// How a probe ended: the values of the label result.
 const (
-	// CanaryEnforced: fieldperm's /admit refused it.
-	CanaryEnforced = "enforced"
-	// CanaryNotEnforced: the API server allowed it.
-	CanaryNotEnforced = "not_enforced"
-	// CanaryError: it proved nothing.
-	CanaryError = "error"
+	// ProbeEnforced: fieldperm's /admit refused it.
+	ProbeEnforced = "enforced"
+	// ProbeNotEnforced: the API server allowed it.
+	ProbeNotEnforced = "not_enforced"
+	// ProbeError: it proved nothing.
+	ProbeError = "error"
 )
 
 // proofMetrics are about the proof that admission is enforced (A5).
 type proofMetrics struct {
-	closed      *metrics.Gauge
+	isProven    *metrics.Gauge
 	reasons     *metrics.GaugeVec
 	transitions *metrics.CounterVec
-	canaries    *metrics.CounterVec
-	canaryTime  *metrics.HistogramVec
+	probes      *metrics.CounterVec
+	probeTime   *metrics.HistogramVec
 	resources   *metrics.Gauge
 	uncovered   *metrics.GaugeVec
 	state       *proofState
@@ -82,38 +84,38 @@ type proofMetrics struct {
 
 // proofState is the state that the gauges show. It is stored so that each transition is counted once.
 type proofState struct {
-	mu      sync.Mutex
-	closed  bool
-	reason  string
-	proven  func() bool
-	servers map[string]struct{}
+	mu       sync.Mutex
+	isProven bool
+	reason   string
+	isStill  func() bool
+	servers  map[string]struct{}
 }
 
 func newProofMetrics() proofMetrics {
 	return proofMetrics{
-		closed: metrics.NewGauge(&metrics.GaugeOpts{
-			Namespace: namespace, Name: "interlock_closed", StabilityLevel: metrics.ALPHA,
+		isProven: metrics.NewGauge(&metrics.GaugeOpts{
+			Namespace: namespace, Name: "enforcement_proven", StabilityLevel: metrics.ALPHA,
 			Help: "1 while admission is proven on every kube-apiserver, so that holders of granular are let through; else 0.",
 		}),
 		reasons: metrics.NewGaugeVec(&metrics.GaugeOpts{
-			Namespace: namespace, Name: "interlock_open_reason", StabilityLevel: metrics.ALPHA,
-			Help: "1 for the reason for which the interlock is open, 0 for all others, by reason.",
+			Namespace: namespace, Name: "enforcement_not_proven_reason", StabilityLevel: metrics.ALPHA,
+			Help: "1 for the reason for which enforcement is not proven, 0 for all others, by reason.",
 		}, []string{"reason"}),
 		transitions: metrics.NewCounterVec(&metrics.CounterOpts{
-			Namespace: namespace, Name: "interlock_transitions_total", StabilityLevel: metrics.ALPHA,
-			Help: "Times that the interlock changed, by what it changed to (open, closed).",
+			Namespace: namespace, Name: "enforcement_transitions_total", StabilityLevel: metrics.ALPHA,
+			Help: "Times that enforcement became proven or not proven, by which (proven, not_proven).",
 		}, []string{"to"}),
-		canaries: metrics.NewCounterVec(&metrics.CounterOpts{
-			Namespace: namespace, Name: "canaries_total", StabilityLevel: metrics.ALPHA,
-			Help: "Canary requests, by kube-apiserver and result: enforced (admission refused it), not_enforced (admission did not see it), error (it proved nothing).",
+		probes: metrics.NewCounterVec(&metrics.CounterOpts{
+			Namespace: namespace, Name: "probes_total", StabilityLevel: metrics.ALPHA,
+			Help: "Probe requests, by kube-apiserver and result: enforced (admission refused it), not_enforced (admission did not see it), error (it proved nothing).",
 		}, []string{"server", "result"}),
-		canaryTime: metrics.NewHistogramVec(&metrics.HistogramOpts{
-			Namespace: namespace, Name: "canary_duration_seconds", StabilityLevel: metrics.ALPHA,
-			Help: "Time of one canary request, in seconds, by kube-apiserver.", Buckets: seconds(),
+		probeTime: metrics.NewHistogramVec(&metrics.HistogramOpts{
+			Namespace: namespace, Name: "probe_duration_seconds", StabilityLevel: metrics.ALPHA,
+			Help: "Time of one probe request, in seconds, by kube-apiserver.", Buckets: seconds(),
 		}, []string{"server"}),
 		resources: metrics.NewGauge(&metrics.GaugeOpts{
 			Namespace: namespace, Name: "resource_proofs", StabilityLevel: metrics.ALPHA,
-			Help: "Objects of aggregated API groups that a canary of their own has proven.",
+			Help: "Objects of aggregated API groups that a probe of their own has proven.",
 		}),
 		uncovered: metrics.NewGaugeVec(&metrics.GaugeOpts{
 			Namespace: namespace, Name: "uncovered_configuration_applied", StabilityLevel: metrics.ALPHA,
@@ -124,13 +126,13 @@ func newProofMetrics() proofMetrics {
 }
 
 func (p proofMetrics) register(registry metrics.KubeRegistry) {
-	registry.MustRegister(p.closed, p.reasons, p.transitions, p.canaries, p.canaryTime, p.resources, p.uncovered)
+	registry.MustRegister(p.isProven, p.reasons, p.transitions, p.probes, p.probeTime, p.resources, p.uncovered)
 }
 
 // start shows the zero state. Counters start at 0, so that Prometheus sees their first increase.
 func (p proofMetrics) start() {
-	p.transitions.WithLabelValues("open").Add(0)
-	p.transitions.WithLabelValues("closed").Add(0)
+	p.transitions.WithLabelValues(notProven).Add(0)
+	p.transitions.WithLabelValues(proven).Add(0)
 	p.show()
 }
 
@@ -138,60 +140,66 @@ func (p proofMetrics) start() {
 func (p proofMetrics) show() {
 	p.state.mu.Lock()
 	defer p.state.mu.Unlock()
-	closed, reason := p.state.closed, p.state.reason
-	if closed && p.state.proven != nil && !p.state.proven() {
-		closed, reason = false, ReasonExpired
+	isProven, reason := p.state.isProven, p.state.reason
+	if isProven && p.state.isStill != nil && !p.state.isStill() {
+		isProven, reason = false, ReasonExpired
 	}
 	if !slices.Contains(Reasons(), reason) {
 		reason = ReasonOther
 	}
 	for _, known := range Reasons() {
-		p.reasons.WithLabelValues(known).Set(truth(!closed && known == reason))
+		p.reasons.WithLabelValues(known).Set(truth(!isProven && known == reason))
 	}
-	p.closed.Set(truth(closed))
+	p.isProven.Set(truth(isProven))
 }
 
-// Interlock records the state of the interlock. reason is one of Reasons; it is ignored while the interlock is closed. The same
+// The values of the label to.
+const (
+	proven    = "proven"
+	notProven = "not_proven"
+)
+
+// Enforcement records whether enforcement is proven. reason is one of Reasons; it is ignored while it is. The same
 // state again is not a transition.
-func (m *Metrics) Interlock(closed bool, reason string) {
-	m.proofs.set(closed, reason)
+func (m *Metrics) Enforcement(isProven bool, reason string) {
+	m.proofs.set(isProven, reason)
 	m.proofs.show()
 }
 
-func (p proofMetrics) set(closed bool, reason string) {
+func (p proofMetrics) set(isProven bool, reason string) {
 	p.state.mu.Lock()
 	defer p.state.mu.Unlock()
-	if closed != p.state.closed {
-		to := "open"
-		if closed {
-			to = "closed"
+	if isProven != p.state.isProven {
+		to := notProven
+		if isProven {
+			to = proven
 		}
 		p.transitions.WithLabelValues(to).Inc()
 	}
-	p.state.closed, p.state.reason = closed, reason
+	p.state.isProven, p.state.reason = isProven, reason
 }
 
-// Proven sets the function that reports whether the proof is still valid. The function is called at every scrape, so that a closed
-// interlock shows as open when its proof has expired. It must not call Metrics.
-func (m *Metrics) Proven(proven func() bool) {
+// Proven sets the function that reports whether the proof is still valid. The function is called at every scrape, so that
+// enforcement shows as not proven when its proof has expired. It must not call Metrics.
+func (m *Metrics) Proven(isStill func() bool) {
 	m.proofs.state.mu.Lock()
 	defer m.proofs.state.mu.Unlock()
-	m.proofs.state.proven = proven
+	m.proofs.state.isStill = isStill
 }
 
-// Canary counts one canary. server is the address of a kube-apiserver, result how the canary ended.
-func (m *Metrics) Canary(server, result string, took time.Duration) {
+// Probe counts one probe. server is the address of a kube-apiserver, result how the probe ended.
+func (m *Metrics) Probe(server, result string, took time.Duration) {
 	state := m.proofs.state
 	state.mu.Lock()
 	defer state.mu.Unlock()
 	if _, known := state.servers[server]; !known {
 		state.servers[server] = struct{}{}
-		for _, end := range []string{CanaryEnforced, CanaryNotEnforced, CanaryError} {
-			m.proofs.canaries.WithLabelValues(server, end).Add(0)
+		for _, end := range []string{ProbeEnforced, ProbeNotEnforced, ProbeError} {
+			m.proofs.probes.WithLabelValues(server, end).Add(0)
 		}
 	}
-	m.proofs.canaries.WithLabelValues(server, result).Inc()
-	m.proofs.canaryTime.WithLabelValues(server).Observe(took.Seconds())
+	m.proofs.probes.WithLabelValues(server, result).Inc()
+	m.proofs.probeTime.WithLabelValues(server).Observe(took.Seconds())
 }
 
 // Servers removes the series of all kube-apiservers except those at addresses, which are the current ones. Otherwise the series of
@@ -205,10 +213,10 @@ func (m *Metrics) Servers(addresses []string) {
 			continue
 		}
 		delete(state.servers, server)
-		for _, end := range []string{CanaryEnforced, CanaryNotEnforced, CanaryError} {
-			m.proofs.canaries.Delete(map[string]string{"server": server, "result": end})
+		for _, end := range []string{ProbeEnforced, ProbeNotEnforced, ProbeError} {
+			m.proofs.probes.Delete(map[string]string{"server": server, "result": end})
 		}
-		m.proofs.canaryTime.Delete(map[string]string{"server": server})
+		m.proofs.probeTime.Delete(map[string]string{"server": server})
 	}
 }
 

@@ -22,7 +22,7 @@ func newReviewMetrics() reviewMetrics {
 	return reviewMetrics{
 		total: metrics.NewCounterVec(&metrics.CounterOpts{
 			Namespace: namespace, Name: "reviews_total", StabilityLevel: metrics.ALPHA,
-			Help: "Requests answered, by endpoint (granular, uncovered, observed, tried, schemas, authorize) and result (allowed, denied, no_opinion, canary, refused, error).",
+			Help: "Requests answered, by endpoint (granular, uncovered, observed, tried, schemas, authorize) and result (allowed, denied, no_opinion, probe, refused, error).",
 		}, []string{"endpoint", "result"}),
 		decisions: metrics.NewCounterVec(&metrics.CounterOpts{
 			Namespace: namespace, Name: "decisions_total", StabilityLevel: metrics.ALPHA,

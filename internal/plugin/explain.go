@@ -72,6 +72,7 @@ func (o *explanation) explain(known *traced, text string) ([]byte, error) {
 	if err != nil {
 		return nil, err
 	}
+	o.warnUnserved(asked)
 	switch o.output {
 	case outputHTML:
 		return page.Render("Verbs of "+k.Kind, page.Notes{Lacks: known.notes()}, &fieldtree.Forest{Kinds: []*fieldtree.Kind{k}})

@@ -6,6 +6,7 @@ import (
 	"slices"
 	"strings"
 
+	"k8s.io/apimachinery/pkg/api/meta"
 	runtimeschema "k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/version"
 
@@ -101,6 +102,21 @@ func (o *inquirer) preferredGroup(called string) *string {
 		return nil
 	}
 	return &resource.Group
+}
+
+// warnUnserved warns if the cluster does not serve the version of the kind. All built-in kinds are known, and other minors of Kubernetes serve others.
+func (o *inquirer) warnUnserved(asked *inquiry) {
+	if o.offline() {
+		return
+	}
+	mapper, err := o.cluster.ToRESTMapper()
+	if err != nil {
+		return
+	}
+	gv := asked.kind.GroupVersion()
+	if _, err := mapper.ResourceFor(gv.WithResource(asked.resource)); meta.IsNoMatchError(err) {
+		o.warn("%s of %s are not served by this cluster: nobody can write them there", asked.resource, gv)
+	}
 }
 
 // named is a version of a kind with the names by which users call it.

@@ -18,8 +18,9 @@ import (
 	"github.com/fieldperm/fieldperm/test/cluster"
 )
 
-// explained are the documents of the cluster.
+// explained are the documents of the cluster. kubectl of 1.32 takes a text that begins with a brace for JSON.
 const explained = `
+---
 {apiVersion: fieldperm.dev/v1alpha1, kind: PermissionSchema, metadata: {name: colours}, spec: {group: example.com, kind: Gadget, permissions: [{path: .spec.colour, verb: example.com/colour, excluded: true}]}}
 ---
 {apiVersion: fieldperm.dev/v1alpha1, kind: UncoveredPermissionSet, metadata: {name: images}, spec: {uncoveredPermissions: ["granular:image"], resources: [{apiGroups: [apps], resources: [deployments]}]}}
@@ -95,6 +96,11 @@ func TestCluster_ExplainSaysWhereVerbsComeFrom(t *testing.T) {
 		t.Errorf("the page of all kinds: exit code %d, %d bytes, %s", code, len(stdout), problems)
 	}
 	t.Logf("%d bytes of all kinds of the cluster", len(stdout))
+
+	if code, stdout, problems := explainOf(t, admin, "deployments.spec.replicas", "--api-version", "apps/v1beta1"); code != 0 || !strings.Contains(stdout, "granular:scale") ||
+		problems != "warning: deployments of apps/v1beta1 are not served by this cluster: nobody can write them there\n" {
+		t.Errorf("a version that is not served: exit code %d, %s", code, problems)
+	}
 
 	// Who may not list definitions, PermissionSchemas and sets gets the rest, and what is missing. Permissions take a moment.
 	p.await("the role of some is in force", func(context.Context) (bool, error) {

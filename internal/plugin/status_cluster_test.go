@@ -104,12 +104,8 @@ func TestCluster_StatusOfFieldpermInTheCluster(t *testing.T) {
 	if now.State != diagnosis.Proven || len(now.Proofs) != 1 || now.Proofs[0].State != diagnosis.Proven || len(now.Servers) != 1 || now.Since == nil || len(now.Missing) > 0 {
 		t.Errorf("%+v", now)
 	}
-	through := map[string]diagnosis.State{}
-	for _, r := range now.Resources {
-		through[r.Resource] = r.State
-	}
-	if through["deployments.apps"] != diagnosis.Proven || through["configmaps"] != diagnosis.Proven {
-		t.Errorf("resources: %+v", now.Resources)
+	if now.Answer == nil || now.Answer.State != diagnosis.Proven || now.Answer.Servers != 1 {
+		t.Errorf("answer: %+v", now.Answer)
 	}
 	var versions bytes.Buffer
 	cmd := NewVersionCommand(genericiooptions.IOStreams{Out: &versions, ErrOut: &versions})
@@ -148,8 +144,23 @@ func TestCluster_StatusOfFieldpermInTheCluster(t *testing.T) {
 	if code, answers := whyOf(t, scaler, told); code != 0 || len(answers) != 1 || !answers[0].NotProven || answers[0].Grant != nil {
 		t.Errorf("%s: exit code %d, %+v", told, code, answers)
 	}
-	if now.Resources[0].State != diagnosis.NotProven {
-		t.Errorf("resources: %+v", now.Resources)
+	if now.Answer.State != diagnosis.NotProven || !strings.Contains(now.Answer.Message, "has not failurePolicy Fail") {
+		t.Errorf("answer: %+v", now.Answer)
+	}
+}
+
+// TestCluster_StatusOfAProcessWithStaticManifests: there is no Pod, nobody holds the marker, and it is proven.
+func TestCluster_StatusOfAProcessWithStaticManifests(t *testing.T) {
+	bin, err := e2e.Build()
+	must(t, err)
+	s, err := stack.Start(t.Context(), stack.Config{Bin: bin, Topology: stack.Static})
+	must(t, err)
+	t.Cleanup(func() { must(t, s.Stop()) })
+	admin, err := s.User("admin", "system:masters")
+	must(t, err)
+	code, out, problems := statusOf(t, admin)
+	if code != 0 || !strings.HasPrefix(out, "ENFORCEMENT: proven\n") || problems != "" {
+		t.Errorf("exit code %d, %s%s", code, out, problems)
 	}
 }
 
@@ -173,7 +184,7 @@ func TestCluster_StatusOfFieldpermThatIsNotCalled(t *testing.T) {
 		}
 		return states["good"] == "True" && states["faulty"] == "False", nil
 	})
-	if code != 1 || s.State != diagnosis.NotProven || len(s.Causes) != 3 || !strings.Contains(s.Reason, "refuses holders of granular on every resource") {
+	if code != 1 || s.State != diagnosis.NotProven || len(s.Causes) != 3 || !strings.Contains(s.Reason, "does not ask fieldperm who may write") {
 		t.Errorf("exit code %d, %+v", code, s)
 	}
 	for _, o := range s.Sources {

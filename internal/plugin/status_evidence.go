@@ -3,6 +3,7 @@ package plugin
 import (
 	"context"
 	"crypto/rand"
+	"errors"
 	"fmt"
 	"slices"
 	"strings"
@@ -12,11 +13,9 @@ import (
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
+	"github.com/fieldperm/fieldperm/admission"
 	"github.com/fieldperm/fieldperm/internal/diagnosis"
-	"github.com/fieldperm/fieldperm/internal/rbac"
 	"github.com/fieldperm/fieldperm/internal/shorten"
-	"github.com/fieldperm/fieldperm/schema/endpoint"
-	"github.com/fieldperm/fieldperm/verbs"
 )
 
 // readEvents reads the last Event of each replica about the proof.
@@ -35,9 +34,9 @@ func (r *statusReader) readEvents(ctx context.Context) {
 			out.Time = e.Series.LastObservedTime.Time
 		}
 		switch e.Reason {
-		case "InterlockClosed":
+		case "EnforcementProven":
 			out.State = diagnosis.Proven
-		case "InterlockOpened":
+		case "EnforcementNotProven":
 			out.State = diagnosis.NotProven
 		default:
 			continue
@@ -61,7 +60,7 @@ func (r *statusReader) askReplicas(ctx context.Context, pods []corev1.Pod) {
 			continue
 		}
 		name := fmt.Sprintf("https:%s:%d", pod.Name, portOf(pod))
-		answer := r.client.CoreV1().RESTClient().Get().Namespace(pod.Namespace).Resource("pods").Name(name).SubResource("proxy").Suffix("readyz", "interlock").Do(ctx)
+		answer := r.client.CoreV1().RESTClient().Get().Namespace(pod.Namespace).Resource("pods").Name(name).SubResource("proxy").Suffix("readyz", "enforcement").Do(ctx)
 		body, err := answer.Raw()
 		if cause, ok := apierrors.StatusCause(err, metav1.CauseTypeUnexpectedServerResponse); ok {
 			body = []byte(cause.Message) // An answer with an error that is no Status of Kubernetes.
@@ -101,67 +100,22 @@ func portOf(pod *corev1.Pod) int32 {
 	return 9443
 }
 
-// askMarkers asks kube-apiserver whether holders of the marker are let through. fieldperm-webhook does so only with a proof.
-func (r *statusReader) askMarkers(ctx context.Context) {
-	grants, err := rbac.List(ctx, r.client)
-	if err != nil {
-		r.miss("the resources on which users hold the marker", err, "list on roles, clusterroles, rolebindings and clusterrolebindings of rbac.authorization.k8s.io")
-		return
-	}
-	for _, q := range diagnosis.Questions(grants) {
-		if ctx.Err() != nil {
-			return
-		}
-		// No object has the name, so that no answer comes from a cache.
-		answer, err := r.client.AuthorizationV1().SubjectAccessReviews().Create(ctx, &authorizationv1.SubjectAccessReview{Spec: authorizationv1.SubjectAccessReviewSpec{
-			User: q.User, Groups: q.Groups,
-			ResourceAttributes: &authorizationv1.ResourceAttributes{
-				Verb: "update", Group: q.Resource.Group, Resource: q.Resource.Resource, Subresource: q.Subresource, Namespace: q.Namespace,
-				Version: r.versionOf(q.Resource.Group), Name: "fieldperm-status-" + strings.ToLower(rand.Text()),
-			},
-		}}, metav1.CreateOptions{})
-		if err != nil {
-			r.miss("whether holders of the marker are let through", err, "create on subjectaccessreviews.authorization.k8s.io")
-			if apierrors.IsForbidden(err) {
-				return
-			}
-			continue
-		}
-		r.markerAnswer(&q, &answer.Status)
-	}
-}
-
-// markerAnswer notes an answer. Another authorizer may allow the same: that says nothing of the proof.
-func (r *statusReader) markerAnswer(q *diagnosis.Question, answer *authorizationv1.SubjectAccessReviewStatus) {
-	of := q.Resource
-	out := diagnosis.Resource{Resource: q.Name(), User: q.User, State: diagnosis.Unknown, Refused: !answer.Allowed}
-	out.LetsIn = endpoint.BuiltIn(of.Group, of.Resource) && endpoint.TakesMarker(of.Group, of.Resource, q.Subresource) && (of.Group == "" || r.versionOf(of.Group) != "")
-	_, said, fromFieldperm := strings.Cut(answer.Reason, verbs.Prefix)
+// askAuthorizer asks kube-apiserver about the user whom fieldperm answers with the state of its proof.
+func (r *statusReader) askAuthorizer(ctx context.Context) {
+	// No object has the name, so that the answer comes from no cache.
+	answer, err := r.client.AuthorizationV1().SubjectAccessReviews().Create(ctx, &authorizationv1.SubjectAccessReview{Spec: authorizationv1.SubjectAccessReviewSpec{
+		User: admission.StatusUser,
+		ResourceAttributes: &authorizationv1.ResourceAttributes{
+			Verb: "update", Version: "v1", Resource: "configmaps", Namespace: metav1.NamespaceSystem, Name: "fieldperm-status-" + strings.ToLower(rand.Text()),
+		},
+	}}, metav1.CreateOptions{})
 	switch {
-	case answer.Allowed && strings.HasPrefix(answer.Reason, verbs.Prefix):
-		out.State = diagnosis.Proven
-	case answer.Allowed:
-		out.Message = "the user also holds update, by another authorizer"
-	case fromFieldperm && strings.Contains(said, "is not let through"):
-		out.State, out.Message = diagnosis.NotProven, strings.TrimSpace(said)
-	case fromFieldperm:
-		// The user lacks get (A7). That says nothing of the proof.
-		out.LetsIn, out.Message = false, strings.TrimSpace(said)
+	case err != nil:
+		r.miss("the proof of the fieldperm-webhook that kube-apiserver asks", err, "create on subjectaccessreviews.authorization.k8s.io")
+	case answer.Status.Allowed:
+		r.miss("the proof of the fieldperm-webhook that kube-apiserver asks", errors.New("every user may update configmaps in kube-system, so that kube-apiserver does not ask it"), "")
 	default:
-		out.Message = "the user is refused, and fieldperm gives no reason: kube-apiserver does not ask fieldperm about it, or fieldperm does not let this resource through"
+		said := diagnosis.ReadAnswer(answer.Status.Reason)
+		r.status.Answer = &said
 	}
-	r.status.Resources = append(r.status.Resources, out)
-}
-
-// versionOf returns the preferred version of a group, "" if it is not served.
-func (r *statusReader) versionOf(group string) string {
-	if r.versions == nil {
-		r.versions = map[string]string{}
-		if groups, err := r.client.Discovery().ServerGroups(); err == nil {
-			for i := range groups.Groups {
-				r.versions[groups.Groups[i].Name] = groups.Groups[i].PreferredVersion.Version
-			}
-		}
-	}
-	return r.versions[group]
 }

@@ -133,7 +133,7 @@ func (r *statusReader) readSources(ctx context.Context) {
 		return
 	}
 	for i := range annotated {
-		r.status.Sources = append(r.status.Sources, annotationOf(&annotated[i], snapshot))
+		r.status.Sources = append(r.status.Sources, annotationOf(&annotated[i], snapshot, r.status.Answer != nil && r.status.Answer.Barriers))
 	}
 }
 
@@ -174,17 +174,20 @@ func sourceOf(object *unstructured.Unstructured, kind string) diagnosis.Source {
 	return out
 }
 
-// annotationOf returns the state of an annotation. Nothing in the cluster says whether it compiles, so the loader has compiled it here, and
-// nothing says whether its barriers are enforced.
-func annotationOf(definition *unstructured.Unstructured, snapshot *sources.Snapshot) diagnosis.Source {
+// annotationOf returns the state of an annotation. Nothing in the cluster says whether it compiles, so the loader has compiled it here. loaded means that the
+// API servers have the rules of all barriers.
+func annotationOf(definition *unstructured.Unstructured, snapshot *sources.Snapshot, loaded bool) diagnosis.Source {
 	out := diagnosis.Source{
 		Kind: "CustomResourceDefinition", Name: definition.GetName(), Compiled: string(metav1.ConditionTrue), Enforced: string(metav1.ConditionTrue), Reason: v1alpha1.ReasonNoBarriers, InForce: currentForm,
 	}
 	source := out.Kind + " " + out.Name
 	for i := range snapshot.Documents.Permissions {
 		if d := &snapshot.Documents.Permissions[i]; d.Source == source && slices.ContainsFunc(d.Entries, compile.Entry.IsBarrier) {
-			out.Enforced, out.Reason = string(metav1.ConditionUnknown), "NotReported"
-			out.Message = "it has barriers, and nothing in the cluster says whether those of annotations are enforced"
+			out.Reason, out.Message = v1alpha1.ReasonEnforced, "each kube-apiserver has loaded the rules of all barriers"
+			if !loaded {
+				out.Enforced, out.Reason = string(metav1.ConditionUnknown), v1alpha1.ReasonNotProven
+				out.Message = "it has barriers, and fieldperm-webhook does not say that each kube-apiserver has loaded their rules"
+			}
 		}
 	}
 	var faults []string

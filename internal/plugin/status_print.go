@@ -100,11 +100,6 @@ func statusTables(s *diagnosis.Status) []page.Table {
 		}
 		replicas.Rows = append(replicas.Rows, []string{r.Name, r.Node, strconv.FormatBool(r.Ready), stateWords(proof), r.Image, strconv.Itoa(int(r.Restarts)), message})
 	}
-	resources := page.Table{Title: "RESOURCES on which users hold granular", Columns: []string{"RESOURCE", "USER", "LET THROUGH", "MESSAGE"}}
-	for _, r := range s.Resources {
-		through := map[bool]string{true: "no", false: "yes"}[r.Refused]
-		resources.Rows = append(resources.Rows, []string{r.Resource, r.User, through, r.Message})
-	}
 	events := page.Table{Title: "EVENTS, the last of each replica", Columns: []string{"REPLICA", "TIME", "PROOF", "CAUSE", "MESSAGE"}}
 	for _, e := range s.Events {
 		events.Rows = append(events.Rows, []string{e.Replica, e.Time.UTC().Format(time.RFC3339), stateWords(e.State), e.Cause, e.Message})
@@ -118,7 +113,7 @@ func statusTables(s *diagnosis.Status) []page.Table {
 		origins.Rows = append(origins.Rows, []string{o.Kind, o.Name, o.Compiled, o.Enforced, o.Reason, o.InForce, o.Message})
 	}
 	var out []page.Table
-	for _, t := range []page.Table{causes, replicas, resources, events, hooks, origins} {
+	for _, t := range []page.Table{causes, replicas, events, hooks, origins} {
 		if len(t.Rows) > 0 {
 			out = append(out, t)
 		}

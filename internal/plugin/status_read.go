@@ -8,7 +8,6 @@ import (
 	"strings"
 
 	corev1 "k8s.io/api/core/v1"
-	discoveryv1 "k8s.io/api/discovery/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/client-go/dynamic"
@@ -18,6 +17,7 @@ import (
 	"github.com/fieldperm/fieldperm/api/v1alpha1"
 	"github.com/fieldperm/fieldperm/generators/webhooks"
 	"github.com/fieldperm/fieldperm/internal/diagnosis"
+	"github.com/fieldperm/fieldperm/internal/interlock"
 	"github.com/fieldperm/fieldperm/internal/version"
 )
 
@@ -31,8 +31,6 @@ type statusReader struct {
 	is     diagnosis.Installed
 	// strangers are Pods with the label of fieldperm-webhook in other namespaces.
 	strangers []string
-	// versions are the preferred versions of the groups, nil until they are read.
-	versions map[string]string
 }
 
 func newStatusReader(config *rest.Config) (*statusReader, error) {
@@ -51,7 +49,7 @@ func newStatusReader(config *rest.Config) (*statusReader, error) {
 func (r *statusReader) read(ctx context.Context) *diagnosis.Status {
 	s := &r.status
 	*s = diagnosis.Status{
-		Servers: []string{}, Proofs: []diagnosis.Proof{}, Resources: []diagnosis.Resource{}, Events: []diagnosis.Event{},
+		Servers: []string{}, Proofs: []diagnosis.Proof{}, Events: []diagnosis.Event{},
 		Webhooks: []diagnosis.Webhook{}, Replicas: []diagnosis.Replica{}, Sources: []diagnosis.Source{},
 	}
 	r.is.All = true
@@ -69,11 +67,11 @@ func (r *statusReader) read(ctx context.Context) *diagnosis.Status {
 	r.readWebhooks(ctx)
 	pods := r.readReplicas(ctx)
 	if r.is.Kinds || len(s.Webhooks) > 0 || len(pods) > 0 {
+		r.askAuthorizer(ctx)
 		r.readSources(ctx)
 		r.readServers(ctx)
 		r.readEvents(ctx)
 		r.askReplicas(ctx, pods)
-		r.askMarkers(ctx)
 	}
 	s.Conclude(r.is)
 	return s
@@ -171,23 +169,12 @@ func replicaOf(pod *corev1.Pod) diagnosis.Replica {
 
 // readServers reads the addresses of the kube-apiservers, as fieldperm-webhook with --api-servers=all does.
 func (r *statusReader) readServers(ctx context.Context) {
-	list, err := r.client.DiscoveryV1().EndpointSlices(metav1.NamespaceDefault).List(ctx, metav1.ListOptions{LabelSelector: discoveryv1.LabelServiceName + "=kubernetes"})
-	if err != nil {
-		r.miss("the kube-apiservers", err, "list on endpointslices.discovery.k8s.io in the namespace default")
+	slice, err := r.client.DiscoveryV1().EndpointSlices(metav1.NamespaceDefault).Get(ctx, webhooks.APIServersSlice, metav1.GetOptions{})
+	if err != nil && !apierrors.IsNotFound(err) {
+		r.miss("the kube-apiservers", err, "get on endpointslices.discovery.k8s.io in the namespace default")
 		return
 	}
-	all := map[string]bool{}
-	for i := range list.Items {
-		for _, endpoint := range list.Items[i].Endpoints {
-			for _, address := range endpoint.Addresses {
-				for _, port := range list.Items[i].Ports {
-					if port.Port != nil && !all[fmt.Sprintf("%s:%d", address, *port.Port)] {
-						all[fmt.Sprintf("%s:%d", address, *port.Port)] = true
-						r.status.Servers = append(r.status.Servers, fmt.Sprintf("%s:%d", address, *port.Port))
-					}
-				}
-			}
-		}
+	if err == nil {
+		r.status.Servers = interlock.SliceAddresses(slice)
 	}
-	slices.Sort(r.status.Servers)
 }

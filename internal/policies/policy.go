@@ -9,10 +9,8 @@ import (
 	runtimeschema "k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apiserver/pkg/authorization/authorizer"
 
-	"github.com/fieldperm/fieldperm/admission"
 	"github.com/fieldperm/fieldperm/api/v1alpha1"
 	"github.com/fieldperm/fieldperm/internal/conditions/expression"
-	"github.com/fieldperm/fieldperm/schema"
 	"github.com/fieldperm/fieldperm/schema/endpoint"
 )
 
@@ -24,9 +22,7 @@ const idPrefix = "fieldperm.dev/"
 
 // policy is a ConditionalPolicy in the form in which it decides. It is immutable.
 type policy struct {
-	name string
-	// barrier is its name in probes.
-	barrier   string
+	name      string
 	subjects  v1alpha1.Subjects
 	verbs     []string
 	resources []v1alpha1.PolicyResource
@@ -55,14 +51,9 @@ func effectOf(e v1alpha1.PolicyEffect) expression.Effect {
 	return expression.Deny
 }
 
-// Barrier returns the name of a policy that denies in the probes that find out whether it reaches users with the generic permission.
-func Barrier(name string, spec *v1alpha1.ConditionalPolicySpec) string {
-	return schema.BarrierOf(admission.DocumentSource(v1alpha1.ConditionalPolicyKind, name), spec)
-}
-
 func newPolicy(name string, spec *v1alpha1.ConditionalPolicySpec, compiled *expression.Expression, checked map[version]bool) *policy {
 	return &policy{
-		name: name, barrier: Barrier(name, spec), subjects: v1alpha1.NewSubjects(spec.Subjects), verbs: spec.Verbs, resources: spec.Resources, checked: checked,
+		name: name, subjects: v1alpha1.NewSubjects(spec.Subjects), verbs: spec.Verbs, resources: spec.Resources, checked: checked,
 		decides: expression.Policy{ID: idPrefix + name, Description: spec.Description, Effect: effectOf(spec.Effect), Expression: compiled},
 	}
 }

@@ -3,6 +3,7 @@ package rawjson
 import (
 	"bytes"
 	"encoding/binary"
+	"math"
 	"slices"
 )
 
@@ -13,51 +14,40 @@ import (
 // level is what is known of the names in an open object.
 type level struct {
 	// met has one bit for each hash of a name.
-	met [8]uint64
-	// last is the last name, and prefix its first bytes as a number.
-	last   []byte
-	prefix uint64
+	met [16]uint64
+	// last is the last name, and first its first bytes as a number.
+	last  []byte
+	first uint64
 	// alike means that two names have one hash, falls that the names are not in ascending order.
 	alike, falls bool
 }
 
-// mayRepeat adds a name in its spelling, and returns false only if it differs from all names before it.
-func (l *level) mayRepeat(raw []byte) bool {
-	prefix := prefixOf(raw)
-	l.falls = l.falls || prefix < l.prefix || prefix == l.prefix && bytes.Compare(raw, l.last) <= 0 && l.last != nil
-	l.prefix, l.last = prefix, raw
-	sum := signature(raw)
-	word, bit := &l.met[sum>>61], uint64(1)<<(sum>>55&63)
+// mayRepeat adds the name text[begin:end]. It returns false only if its spelling differs from that of all names before it.
+func (l *level) mayRepeat(text []byte, begin, end int) bool {
+	first := head(text, begin, end)
+	l.falls = l.falls || first < l.first || first == l.first && bytes.Compare(text[begin:end], l.last) <= 0 && l.last != nil
+	l.first, l.last = first, text[begin:end]
+	sum := first
+	if end-begin > 8 {
+		sum ^= binary.LittleEndian.Uint64(text[end-8:])
+	}
+	sum = (sum ^ sum>>32) * 0x9e3779b97f4a7c15
+	word, bit := &l.met[sum>>60], uint64(1)<<(sum>>54&63)
 	l.alike = l.alike || *word&bit != 0
 	*word |= bit
-	return l.alike && l.falls || isRespelled(raw)
+	return l.alike && l.falls
 }
 
-// signature returns different numbers for most different names.
-func signature(raw []byte) uint64 {
-	var first, last uint64
-	switch size := len(raw); {
-	case size >= 8:
-		first, last = binary.LittleEndian.Uint64(raw), binary.LittleEndian.Uint64(raw[size-8:])
-	case size >= 4:
-		first, last = uint64(binary.LittleEndian.Uint32(raw)), uint64(binary.LittleEndian.Uint32(raw[size-4:]))
-	default:
-		for _, c := range raw {
-			first = first<<8 | uint64(c)
-		}
+// head returns the first eight bytes of text[begin:end] as a number that orders texts as they do.
+func head(text []byte, begin, end int) uint64 {
+	if begin+8 > len(text) {
+		var last [8]byte
+		copy(last[:], text[begin:end])
+		return binary.BigEndian.Uint64(last[:])
 	}
-	const odd, odder = 0x9e3779b97f4a7c15, 0xc2b2ae3d27d4eb4f
-	return (first*odd^last)*odder ^ uint64(len(raw))
-}
-
-// prefixOf returns the first eight bytes as a number that orders names as they do.
-func prefixOf(raw []byte) uint64 {
-	if len(raw) >= 8 {
-		return binary.BigEndian.Uint64(raw)
-	}
-	var out uint64
-	for i, c := range raw {
-		out |= uint64(c) << (56 - 8*i)
+	out := binary.BigEndian.Uint64(text[begin:])
+	if n := end - begin; n < 8 {
+		out &^= math.MaxUint64 >> (8 * n)
 	}
 	return out
 }

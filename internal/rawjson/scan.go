@@ -23,6 +23,8 @@ type Document struct {
 	sums []uint64
 	// replaced: see Value.MayHoldReplacement.
 	replaced bool
+	// escaped is set by each escape sequence.
+	escaped bool
 	// levels are the names of the open objects, and suspects the objects in which a name may occur twice, by index on the tape.
 	levels   []level
 	suspects []uint32
@@ -238,6 +240,7 @@ func (d *Document) scan() bool {
 			return false
 		}
 		begin := i
+		d.escaped = false
 		if i = shortString(data, i+1); i < 0 {
 			if i, ok = d.scanString(data, -i); !ok {
 				return false
@@ -246,7 +249,7 @@ func (d *Document) scan() bool {
 				tape = appendLeaf(tape, begin, i)
 			}
 		}
-		if d.levels[depth].mayRepeat(data[begin+1 : i-1]) {
+		if d.levels[depth].mayRepeat(data, begin+1, i-1) || d.escaped && isRespelled(data[begin+1:i-1]) {
 			d.suspect(open)
 		}
 		if i < len(data) && data[i] <= ' ' {

@@ -64,6 +64,7 @@ func (d *Document) scanString(data []byte, i int) (int, bool) {
 			if data[i] != '\\' || i+1 == len(data) || !isShortEscape[data[i+1]] {
 				break
 			}
+			d.escaped = true
 			i += 2 // A text that is JSON itself has such an escape every few bytes.
 		}
 		if i >= len(data) {
@@ -77,6 +78,7 @@ func (d *Document) scanString(data []byte, i int) (int, bool) {
 			if !ok {
 				return 0, false
 			}
+			d.escaped = true
 			if end-i == len(`\ufffd`) && bytes.EqualFold(data[i:end], []byte(`\ufffd`)) {
 				d.replaced = true
 			}

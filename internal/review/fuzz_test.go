@@ -15,7 +15,7 @@ func FuzzP4_Body(f *testing.F) {
 		question(about + `,"operation":"DELETE","oldObject":` + one), question(scale + `,"userInfo":{"username":"bob"}`),
 		question(scale + `,"userInfo":null`), question(scale + `,"userInfo":{"username":"alice","groups":["system:masters"]}`),
 		question(scale + `,"userInfo":{"username":"alice","groups":["system:authenticated"]}`),
-		question(scale + `,"userInfo":{"username":"fieldperm:canary"}`), question(scale + `,"UserInfo":{"username":"bob"}`),
+		question(scale + `,"userInfo":{"username":"fieldperm:probe"}`), question(scale + `,"UserInfo":{"username":"bob"}`),
 		question(scale + `,"user\u0049nfo":{"username":"bob"}`), question(strings.ReplaceAll(scale, `"web"`, "\"\xff\"")),
 		question(scale + `,"dryRun":true,"requestResource":{"resource":"pods"},"requestSubResource":"status"`),
 		question(about + `,"subResource":"scale","operation":"UPDATE","oldObject":` + one + `,"object":` + two),

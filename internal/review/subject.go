@@ -16,8 +16,8 @@ import (
 func (a API) subject(ctx context.Context, caller user.Info, named authenticationv1.UserInfo) (authenticationv1.UserInfo, error) {
 	own := userInfo(caller)
 	nobody := authenticationv1.UserInfo{}
-	if own.Username == admission.CanaryUser || named.Username == admission.CanaryUser {
-		return nobody, refusef(http.StatusForbidden, "user %q is fieldperm's own and is refused whatever it sends: ask as and about another user", admission.CanaryUser)
+	if own.Username == admission.ProbeUser || named.Username == admission.ProbeUser {
+		return nobody, refusef(http.StatusForbidden, "user %q is fieldperm's own and is refused whatever it sends: ask as and about another user", admission.ProbeUser)
 	}
 	if named.Username == "" {
 		if named.UID != "" || len(named.Groups) > 0 || len(named.Extra) > 0 {

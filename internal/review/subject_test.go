@@ -110,14 +110,14 @@ func TestSubjectRefusesInvalidUsers(t *testing.T) {
 	}
 }
 
-func TestA5_TheCanaryUserIsNeitherCallerNorSubject(t *testing.T) {
+func TestA5_TheProbeUserIsNeitherCallerNorSubject(t *testing.T) {
 	for name, test := range map[string]struct{ caller, userInfo string }{
-		"about":                  {"sarah", `,"userInfo":{"username":"fieldperm:canary"}`},
-		"about with more":        {"sarah", `,"userInfo":{"username":"fieldperm:canary","groups":["system:masters"],"extra":{"fieldperm.dev/canary":["x"]}}`},
-		"about by an escape":     {"sarah", `,"userInfo":{"username":"fieldperm\u003acanary"}`},
-		"by itself":              {admission.CanaryUser, ""},
-		"by itself about itself": {admission.CanaryUser, `,"userInfo":{"username":"fieldperm:canary","groups":["system:authenticated"]}`},
-		"by itself about others": {admission.CanaryUser, `,"userInfo":{"username":"bob"}`},
+		"about":                  {"sarah", `,"userInfo":{"username":"fieldperm:probe"}`},
+		"about with more":        {"sarah", `,"userInfo":{"username":"fieldperm:probe","groups":["system:masters"],"extra":{"fieldperm.dev/probe":["x"]}}`},
+		"about by an escape":     {"sarah", `,"userInfo":{"username":"fieldperm\u003aprobe"}`},
+		"by itself":              {admission.ProbeUser, ""},
+		"by itself about itself": {admission.ProbeUser, `,"userInfo":{"username":"fieldperm:probe","groups":["system:authenticated"]}`},
+		"by itself about others": {admission.ProbeUser, `,"userInfo":{"username":"bob"}`},
 	} {
 		t.Run(name, func(t *testing.T) {
 			f := newFixture(t)

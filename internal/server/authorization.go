@@ -61,11 +61,11 @@ func newAuthorization(
 	}
 	a.writes = &admission.Reviewer{
 		Schema:     known.Schema,
-		Authorizer: a.chain.For, Conditional: authz.ConditionalAfter(known.conditional), Denies: known.barriers,
+		Authorizer: a.chain.For, Conditional: authz.ConditionalAfter(known.conditional),
 		Limits: fieldperm.Limits{MaxChecks: o.MaxChecks, Parallel: parallelChecks},
 	}
 	a.requests = &admission.AuthorizeReviewer{
-		Allowed: known.allowed, Authorizer: a.chain.ForReview, Enforced: e.interlock.Enforced, Canaries: e.tokens, Policies: a.phaseOne,
+		Allowed: known.allowed, Authorizer: a.chain.ForReview, Enforced: e.interlock.Enforced, Probes: e.tokens, Policies: a.phaseOne, Status: e.status,
 	}
 	a.documents = &admission.SchemaReviewer{Documents: known.Documents, Holders: a.holders, Policy: known.policies.Try, Compiles: semaphore.NewWeighted(compiles)}
 	return a, nil

@@ -3,6 +3,7 @@ package server
 import (
 	"errors"
 	"fmt"
+	"slices"
 	"strings"
 
 	admissionregistrationv1 "k8s.io/api/admissionregistration/v1"
@@ -10,14 +11,12 @@ import (
 	runtimeschema "k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/client-go/kubernetes"
 	"k8s.io/client-go/rest"
-	"k8s.io/utils/clock"
 
 	"github.com/fieldperm/fieldperm/admission"
 	"github.com/fieldperm/fieldperm/api/v1alpha1"
 	"github.com/fieldperm/fieldperm/generators/webhooks"
 	"github.com/fieldperm/fieldperm/internal/interlock"
 	"github.com/fieldperm/fieldperm/internal/metrics"
-	"github.com/fieldperm/fieldperm/internal/probe"
 	"github.com/fieldperm/fieldperm/internal/sources"
 	"github.com/fieldperm/fieldperm/internal/status"
 	"github.com/fieldperm/fieldperm/internal/uncovered"
@@ -26,23 +25,21 @@ import (
 	"github.com/fieldperm/fieldperm/schema/sets"
 )
 
-// barriers keeps the webhook configuration for barriers, probes whether kube-apiservers enforce them, and reports that in the status of
-// objects. The keeper and the probes are nil without --uncovered-configuration.
+// barriers keeps the webhook configuration for barriers, finds out whether kube-apiservers have loaded it, and reports that in the status of objects. The
+// keeper and the proof are nil without --uncovered-configuration.
 type barriers struct {
 	options *Options
 	schemas *schemas
 	trusted func() []byte
 	status  *status.Writer
 	keeper  *uncovered.Keeper
-	probes  *probe.Probes
-	// written are the objects about which the webhooks received requests.
-	written *probe.Objects
-	guarded guarded
+	proof   *interlock.Barriers
 }
 
 func newBarriers(o *Options, config *rest.Config, m *metrics.Metrics, known *schemas, certs *servingCertificates, e *enforcement) (*barriers, error) {
-	b := &barriers{options: o, schemas: known, trusted: certs.trusted, written: probe.NewObjects()}
+	b := &barriers{options: o, schemas: known, trusted: certs.trusted}
 	b.status = status.New(status.Config{Client: known.client, Known: known.known, Enforced: b.enforced, States: known.states})
+	known.compiled.add(known.forgetDigest)
 	known.compiled.add(b.status.Changed)
 	if o.UncoveredConfiguration == "" {
 		return b, nil
@@ -57,7 +54,7 @@ func newBarriers(o *Options, config *rest.Config, m *metrics.Metrics, known *sch
 		}
 		return compile.Documents{}
 	}
-	// The endpoints that must be probed may change with the configuration, the schemas and the API servers.
+	// What the servers are to answer changes with the configuration and with the objects.
 	var observed signal
 	keep := uncovered.Config{
 		Client: clients, Name: o.UncoveredConfiguration, Owner: o.WebhookConfiguration, Version: version.Built(),
@@ -75,15 +72,16 @@ func newBarriers(o *Options, config *rest.Config, m *metrics.Metrics, known *sch
 		keep.Reach = b.reach
 	}
 	b.keeper = uncovered.New(keep)
-	b.probes = probe.New(probe.Config{
-		Prober: &interlock.Prober{Tokens: e.tokens}, Servers: e.servers, Served: known.resources.Allowlist, Objects: b.written,
-		Barriers: b.inForce, Version: b.keeper.Version, Unasked: b.keeper.Unasked, Changed: b.status.Changed, Clock: clock.RealClock{},
+	b.proof = interlock.NewBarriers(interlock.BarriersConfig{
+		Prober: &interlock.Prober{Tokens: e.tokens}, Servers: e.servers, State: b.keeper.State, Known: known.digest, Changed: b.status.Changed,
 	})
 	observed.add(b.status.Changed)
-	observed.add(b.probes.Changed)
+	observed.add(b.proof.ProbeAgain)
+	observed.add(e.interlock.ProbeAgain)
+	e.written, e.loaded = b.keeper.Granular, b.all
 	known.compiled.add(b.keeper.Changed)
-	known.compiled.add(b.probes.Changed)
-	e.serversChanged.add(b.probes.Changed)
+	known.compiled.add(b.proof.ProbeAgain)
+	e.serversChanged.add(b.proof.ProbeAgain)
 	return b, nil
 }
 
@@ -130,10 +128,7 @@ func (b *barriers) enforced(object *sources.ObjectState) status.Enforcement {
 			Message: fmt.Sprintf("No barrier reaches %s, which the control plane needs to go on running (rule W4): take it out of spec.resources.", strings.Join(outOfReach, ", ")),
 		}
 	}
-	if applied, why := b.applied(object); !applied {
-		return status.Enforcement{Status: metav1.ConditionFalse, Reason: v1alpha1.ReasonNotApplied, Message: why}
-	}
-	out := b.refused(b.of(object))
+	out := b.loaded(b.rules(object))
 	for i := range object.Documents.Permissions {
 		for _, warning := range admission.SchemaWarnings(&object.Documents.Permissions[i]) {
 			out.Message += "; " + warning
@@ -147,21 +142,64 @@ func (b *barriers) enforced(object *sources.ObjectState) status.Enforcement {
 	return out
 }
 
-// applied reports whether the webhook configuration has the rules for an object. If not, it returns the reason.
-func (b *barriers) applied(object *sources.ObjectState) (bool, string) {
+// rules returns the rules that the barriers of an object need.
+func (b *barriers) rules(object *sources.ObjectState) []webhooks.Rule {
+	compiled := b.schemas.Schema()
+	plurals := uncovered.Plurals(b.schemas.Documents().Topologies)
+	var out []v1alpha1.ResourceRule
 	for i := range object.Documents.Permissions {
-		for _, kind := range object.Documents.Permissions[i].KindsIn(b.schemas.Schema()) {
-			if applied, why := b.keeper.EnforcedKind(kind); !applied {
-				return false, why
-			}
+		for _, kind := range object.Documents.Permissions[i].KindsIn(compiled) {
+			out = append(out, webhooks.UncoveredKind(compiled, kind, plurals)...)
 		}
 	}
 	for i := range object.Documents.Uncovered {
-		if applied, why := b.keeper.EnforcedSet(&object.Documents.Uncovered[i].Set.Spec); !applied {
-			return false, why
+		out = append(out, webhooks.UncoveredSet(compiled, &object.Documents.Uncovered[i].Set.Spec, plurals)...)
+	}
+	return webhooks.Writes.On(out)
+}
+
+// loaded reports whether the stored configuration has rules, and every kube-apiserver has loaded it.
+func (b *barriers) loaded(rules []webhooks.Rule) status.Enforcement {
+	if applied, why := b.keeper.Enforced(rules); !applied {
+		return status.Enforcement{Status: metav1.ConditionFalse, Reason: v1alpha1.ReasonNotApplied, Message: why}
+	}
+	servers, err := b.proof.Missing()
+	switch {
+	case errors.Is(err, interlock.ErrOtherState):
+		return status.Enforcement{Status: metav1.ConditionFalse, Reason: v1alpha1.ReasonNotLoaded, Message: err.Error()}
+	case err != nil:
+		return status.Enforcement{Status: metav1.ConditionUnknown, Reason: v1alpha1.ReasonNotProven, Message: "the rules are in the webhook configuration; " + err.Error(), Unproven: true}
+	}
+	if elsewhere := b.elsewhere(rules); len(elsewhere) > 0 {
+		return status.Enforcement{
+			Status: metav1.ConditionUnknown, Reason: v1alpha1.ReasonNotProven,
+			Message: fmt.Sprintf("every kube-apiserver has loaded the rules; whether the servers of %s have is not known: kube-apiserver passes these requests on", strings.Join(elsewhere, ", ")),
 		}
 	}
-	return true, ""
+	return status.Enforcement{Status: metav1.ConditionTrue, Reason: v1alpha1.ReasonEnforced, Message: fmt.Sprintf("all kube-apiservers (%d) have loaded the rules", servers)}
+}
+
+// all reports whether the stored configuration has all rules that barriers need, and every kube-apiserver has loaded it.
+func (b *barriers) all() bool {
+	applied, _ := b.keeper.Enforced(b.keeper.Needed())
+	_, err := b.proof.Missing()
+	return applied && err == nil && b.keeper.Newer() == ""
+}
+
+// elsewhere returns the groups in rules that aggregated API servers serve.
+func (b *barriers) elsewhere(rules []webhooks.Rule) []string {
+	list := b.schemas.resources.Allowlist()
+	var out []string
+	for _, rule := range rules {
+		for _, name := range rule.Resources {
+			resource, _, _ := strings.Cut(name, "/")
+			if served, ok := list.Served(rule.APIGroups[0], resource); ok && served.Aggregated {
+				out = append(out, rule.APIGroups[0])
+			}
+		}
+	}
+	slices.Sort(out)
+	return slices.Compact(out)
 }
 
 // enforcedPolicy returns the state of a policy that denies, with its rules.
@@ -172,13 +210,7 @@ func (b *barriers) enforcedPolicy(policy *v1alpha1.ConditionalPolicy, rules []we
 			Message: fmt.Sprintf("No Deny reaches %s, which the control plane needs to go on running (rule W4): take it out of spec.resources.", strings.Join(outOfReach, ", ")),
 		}
 	}
-	if applied, why := b.keeper.Enforced(rules); !applied {
-		return status.Enforcement{Status: metav1.ConditionFalse, Reason: v1alpha1.ReasonNotApplied, Message: why}
-	}
-	out := status.Enforcement{Status: metav1.ConditionTrue, Reason: v1alpha1.ReasonEnforced, Message: "the rules are in the webhook configuration; what it denies stores nothing and takes no probe"}
-	if barriers := b.ofPolicy(policy, rules); len(barriers) > 0 {
-		out = b.refused(barriers)
-	}
+	out := b.loaded(rules)
 	out.Message = strings.Join(append([]string{out.Message}, admission.PolicyWarnings(&policy.Spec)...), "; ")
 	return out
 }

@@ -33,8 +33,8 @@ type lease struct {
 	user    string
 }
 
-// canaryBytes is more than the review of a probe needs: two ConfigMaps with the CAs of a cluster.
-const canaryBytes = 128 << 10
+// probeBytes is more than the review of a probe needs: two ConfigMaps with the CAs of a cluster.
+const probeBytes = 128 << 10
 
 func newBudget(total, perUser, reserve int64) *budget {
 	return &budget{total: total, perUser: perUser, reserve: reserve, users: map[string]int64{}}
@@ -48,7 +48,7 @@ func (b *budget) take(bytes int64) *lease {
 	case bytes <= b.total-b.used:
 		b.used += bytes
 		return &lease{budget: b, bytes: bytes}
-	case bytes <= canaryBytes && bytes <= b.reserve-b.reserved:
+	case bytes <= probeBytes && bytes <= b.reserve-b.reserved:
 		b.reserved += bytes
 		return &lease{budget: b, bytes: bytes, reserve: true}
 	}
@@ -57,11 +57,11 @@ func (b *budget) take(bytes int64) *lease {
 
 // own charges the lease to a user when the user is known. It reports whether the user may hold the lease. A lease from the reserve
 // is for probes only.
-func (l *lease) own(user string, canary bool) bool {
+func (l *lease) own(user string, probe bool) bool {
 	b := l.budget
 	b.mu.Lock()
 	defer b.mu.Unlock()
-	if canary {
+	if probe {
 		return true
 	}
 	if l.reserve || b.users[user]+l.bytes > b.perUser && b.users[user] > 0 {
@@ -129,9 +129,9 @@ func (b *budget) handler(longest int64, refused func(), next http.Handler) http.
 }
 
 // share reports whether the user of a review may hold its body. It is a callback for admission.Handlers.
-func share(ctx context.Context, user string, canary bool) bool {
+func share(ctx context.Context, user string, probe bool) bool {
 	l, ok := ctx.Value(leaseKey{}).(*lease)
-	return !ok || l.own(user, canary)
+	return !ok || l.own(user, probe)
 }
 
 // bodiesOfLimit is the divisor of the memory limit that gives the limit for bodies. One byte of a body takes up to four bytes
@@ -176,7 +176,7 @@ func newBudgets(limit, longest, question int64) budgets {
 	total := max(limit/bodiesOfLimit, longest)
 	small := max(total/8, question)
 	return budgets{
-		reviews:   newBudget(total, total/4, 16*canaryBytes),
+		reviews:   newBudget(total, total/4, 16*probeBytes),
 		observed:  newBudget(max(total/8, longest), max(total/8, longest), 0),
 		authorize: newBudget(small, small, 0),
 		questions: newBudget(small, small, 0),

@@ -43,16 +43,16 @@ func TestD1_BodiesAreBoundedBeforeTheyAreRead(t *testing.T) {
 	}
 }
 
-// TestD1_OneUserHoldsNoMoreThanAShare, but always one review. Only canaries use the reserve.
+// TestD1_OneUserHoldsNoMoreThanAShare, but always one review. Only probes use the reserve.
 func TestD1_OneUserHoldsNoMoreThanAShare(t *testing.T) {
-	b := newBudget(1000, 300, canaryBytes)
+	b := newBudget(1000, 300, probeBytes)
 	own := func(bytes int64, user string) (*lease, bool) {
 		t.Helper()
 		l := b.take(bytes)
 		if l == nil {
 			return nil, false
 		}
-		if !l.own(user, user == admission.CanaryUser) {
+		if !l.own(user, user == admission.ProbeUser) {
 			l.release()
 			return nil, false
 		}
@@ -76,11 +76,11 @@ func TestD1_OneUserHoldsNoMoreThanAShare(t *testing.T) {
 	if _, ok := own(10, "other"); ok {
 		t.Error("the reserve is taken by a user")
 	}
-	canary, ok := own(10, admission.CanaryUser)
+	probe, ok := own(10, admission.ProbeUser)
 	if !ok {
-		t.Error("a canary has no room")
+		t.Error("a probe has no room")
 	}
-	for _, l := range []*lease{first, second, third, canary} {
+	for _, l := range []*lease{first, second, third, probe} {
 		l.release()
 	}
 	if b.held() != 0 || len(b.users) != 0 {

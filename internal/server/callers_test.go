@@ -141,7 +141,7 @@ func TestKEP3331_AuthenticationIsMeasured(t *testing.T) {
 	r := start(t, func(r *running) {
 		i = withIssuer(t, r)
 		// The API server that a probe passes through calls fieldperm too, and would be counted.
-		r.options.InterlockInterval, r.options.ReleaseDelay = time.Hour, 2*time.Hour
+		r.options.ProofInterval, r.options.ReleaseDelay = time.Hour, 2*time.Hour
 	})
 	certificate := client509(t, r.serving, r.serving)
 	alice := bearer(token(t, i, "alice"))

@@ -47,7 +47,7 @@ func newServeCommand() *cobra.Command {
   /livez, /healthz, /readyz, /metrics
 
 /authorize lets no user in while it is not proven, on each kube-apiserver of --api-servers, that admission is
-enforced: /readyz/interlock gives the reason. In a Pod use /readyz?exclude=interlock.
+enforced: /readyz/enforcement gives the reason. In a Pod use /readyz?exclude=enforcement.
 
 All but the health checks need a client certificate of --client-ca-file, or what --admission-callers,
 --authentication-config and --webhook-token-users accept in its place.`,

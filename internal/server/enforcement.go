@@ -4,6 +4,8 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"strconv"
+	"strings"
 	"sync"
 	"time"
 
@@ -13,7 +15,6 @@ import (
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/fields"
-	"k8s.io/apimachinery/pkg/labels"
 	"k8s.io/apiserver/pkg/util/filesystem"
 	"k8s.io/client-go/informers"
 	"k8s.io/client-go/kubernetes"
@@ -24,6 +25,7 @@ import (
 	"k8s.io/klog/v2"
 	"k8s.io/utils/clock"
 
+	"github.com/fieldperm/fieldperm/admission"
 	"github.com/fieldperm/fieldperm/generators/webhooks"
 	"github.com/fieldperm/fieldperm/internal/allowlist"
 	"github.com/fieldperm/fieldperm/internal/interlock"
@@ -31,7 +33,7 @@ import (
 	"github.com/fieldperm/fieldperm/internal/shorten"
 )
 
-// enforcement proves that kube-apiservers ask fieldperm about every write that /authorize allows: the interlock, its sources, which
+// enforcement proves that kube-apiservers ask fieldperm about every write that /authorize allows: its sources, which
 // API servers it probes, and the release of the webhook configuration.
 type enforcement struct {
 	options   *Options
@@ -41,22 +43,25 @@ type enforcement struct {
 	interlock *interlock.Interlock
 	servers   interlock.Servers
 	release   *interlock.Release // nil without --webhook-configuration
-	// ready reports whether the interlock can start.
+	// ready reports whether the proof can start.
 	ready     func() bool
 	informers []informers.SharedInformerFactory
 	// serversChanged is sent when the API servers to probe may have changed.
 	serversChanged signal
-	broadcaster    events.EventBroadcaster
-	recorder       events.EventRecorder
+	// written returns what interlock.Config.Written does, and loaded whether every kube-apiserver has loaded the rules of all barriers. Both are set before Run.
+	written     func() string
+	loaded      func() bool
+	broadcaster events.EventBroadcaster
+	recorder    events.EventRecorder
 }
 
 func newEnforcement(o *Options, config *rest.Config, m *metrics.Metrics, known *schemas, certs *servingCertificates) (*enforcement, error) {
-	own := client(config, "interlock")
+	own := client(config, "proof")
 	clients, err := kubernetes.NewForConfig(own)
 	if err != nil {
 		return nil, fmt.Errorf("client of the API server: %w", err)
 	}
-	e := &enforcement{options: o, metrics: m, keys: interlock.NewKeyring(clock.RealClock{})}
+	e := &enforcement{options: o, metrics: m, keys: interlock.NewKeyring(clock.RealClock{}), loaded: func() bool { return false }}
 	// Before discovery is known, /authorize lets no probe through. Before there are schemas, /admit cannot decide the requests that
 	// /authorize lets through.
 	e.ready = func() bool { return known.resources.Ready() == nil && known.Ready() == nil }
@@ -69,7 +74,7 @@ func newEnforcement(o *Options, config *rest.Config, m *metrics.Metrics, known *
 			return known.resources.Allowlist().Served(group, resource)
 		},
 		CA:       certs.trusted,
-		Interval: o.InterlockInterval,
+		Interval: o.ProofInterval,
 		Clock:    clock.RealClock{},
 		Observe:  e.changed,
 	}
@@ -94,6 +99,7 @@ func newEnforcement(o *Options, config *rest.Config, m *metrics.Metrics, known *
 			}
 			return configuration, err
 		}
+		settings.Written = func() string { return e.written() }
 		e.release = interlock.NewRelease(configurations, name, o.ReleaseDelay, clock.RealClock{})
 	}
 	e.interlock = interlock.New(settings)
@@ -113,7 +119,19 @@ func (e *enforcement) Run(ctx context.Context) {
 	following.Wait()
 }
 
-// followManifests reports changes of the control plane's files to the interlock until the context ends.
+// status says in one line whether enforcement is proven.
+func (e *enforcement) status() string {
+	if err := e.interlock.Status(); err != nil {
+		return err.Error()
+	}
+	out := admission.ProvenReason + strconv.Itoa(e.interlock.Servers())
+	if e.loaded() {
+		out += admission.LoadedReason
+	}
+	return out
+}
+
+// followManifests reports changes of the control plane's files until the context ends.
 func (e *enforcement) followManifests(ctx context.Context) {
 	if e.options.StaticManifests == "" {
 		return
@@ -144,23 +162,31 @@ func (e *enforcement) counted(servers interlock.Servers) interlock.Servers {
 
 // apiServers returns the API servers for which enforcement must be proven.
 func (e *enforcement) apiServers(config *rest.Config, clients kubernetes.Interface) (interlock.Servers, error) {
-	if e.options.APIServers == apiServersOwn {
+	switch e.options.APIServers {
+	case apiServersOwn:
 		return interlock.Own(config)
+	case apiServersAll:
+	default:
+		return interlock.Listed(config, strings.Split(e.options.APIServers, ",")), nil
 	}
 	factory := informers.NewSharedInformerFactoryWithOptions(clients, 0, informers.WithNamespace(metav1.NamespaceDefault),
 		informers.WithTweakListOptions(func(o *metav1.ListOptions) {
-			o.LabelSelector = labels.SelectorFromSet(labels.Set{discoveryv1.LabelServiceName: "kubernetes"}).String()
+			o.FieldSelector = fields.OneTermEqualSelector(metav1.ObjectNameField, webhooks.APIServersSlice).String()
 		}))
 	slices := factory.Discovery().V1().EndpointSlices()
 	if _, err := slices.Informer().AddEventHandler(&e.serversChanged); err != nil {
 		return nil, fmt.Errorf("informer: %w", err)
 	}
 	e.informers = append(e.informers, factory)
-	return interlock.All(config, func() ([]*discoveryv1.EndpointSlice, error) {
+	return interlock.All(config, func() (*discoveryv1.EndpointSlice, error) {
 		if !slices.Informer().HasSynced() {
-			return nil, errors.New("are not listed yet: see that fieldperm may list and watch them, which rbac.yaml of fieldperm-gen manifests grants")
+			return nil, errors.New("is not read yet: see that fieldperm may list and watch it, which rbac.yaml of fieldperm-gen manifests grants")
 		}
-		return slices.Lister().List(labels.Everything())
+		slice, err := slices.Lister().EndpointSlices(metav1.NamespaceDefault).Get(webhooks.APIServersSlice)
+		if apierrors.IsNotFound(err) {
+			return nil, nil
+		}
+		return slice, err
 	}), nil
 }
 
@@ -187,7 +213,7 @@ func (e *enforcement) followConfiguration(clients kubernetes.Interface, name str
 }
 
 func (e *enforcement) probeSent(server string, result interlock.Result, took time.Duration) {
-	e.metrics.Canary(server, string(result), took)
+	e.metrics.Probe(server, string(result), took)
 	e.metrics.ResourceProofs(e.interlock.Proven())
 }
 
@@ -196,18 +222,18 @@ func (e *enforcement) changed(reason interlock.Reason, err error) {
 	switch {
 	case err == nil:
 		klog.Background().Info("Enforcement is proven on every kube-apiserver")
-		e.metrics.Interlock(true, "")
-		e.event(corev1.EventTypeNormal, "InterlockClosed", "proven", "Enforcement is proven on every kube-apiserver: holders of granular are let through.")
+		e.metrics.Enforcement(true, "")
+		e.event(corev1.EventTypeNormal, "EnforcementProven", "proven", "Enforcement is proven on every kube-apiserver: holders of granular are let through.")
 	case reason == interlock.ReasonStopping:
 		klog.Background().Info("Enforcement is not proven any more: fieldperm is shutting down")
-		e.metrics.Interlock(false, string(reason))
+		e.metrics.Enforcement(false, string(reason))
 	case reason == interlock.ReasonResource:
 		klog.Background().Error(err, "A resource is not enforced: granular users are refused there")
 		e.event(corev1.EventTypeWarning, "ResourceNotEnforced", string(reason), err.Error())
 	default:
 		klog.Background().Error(err, "Enforcement is not proven: granular users are refused", "reason", reason)
-		e.metrics.Interlock(false, string(reason))
-		e.event(corev1.EventTypeWarning, "InterlockOpened", string(reason), err.Error())
+		e.metrics.Enforcement(false, string(reason))
+		e.event(corev1.EventTypeWarning, "EnforcementNotProven", string(reason), err.Error())
 	}
 }
 

@@ -73,7 +73,7 @@ func (api *fakeAPI) review(_ *http.Request, review *authorizationv1.SubjectAcces
 	return nil
 }
 
-// write responds to a canary like an API server after authorization. It stores nothing.
+// write responds to a probe like an API server after authorization. It stores nothing.
 func (api *fakeAPI) write(w http.ResponseWriter, r *http.Request) {
 	path := strings.Split(strings.Trim(r.URL.Path, "/"), "/")
 	group, rest := "", path[2:]
@@ -86,7 +86,7 @@ func (api *fakeAPI) write(w http.ResponseWriter, r *http.Request) {
 		Resource: metav1.GroupVersionResource{Group: group, Version: "v1", Resource: rest[2]},
 		UserInfo: authenticationv1.UserInfo{
 			Username: r.Header.Get("Impersonate-User"),
-			Extra:    map[string]authenticationv1.ExtraValue{admission.CanaryKey: r.Header.Values("Impersonate-Extra-Fieldperm.dev%2fcanary")},
+			Extra:    map[string]authenticationv1.ExtraValue{admission.ProbeKey: r.Header.Values("Impersonate-Extra-Fieldperm.dev%2fprobe")},
 		},
 	}
 	if len(rest) > 3 {

@@ -34,7 +34,7 @@ type endpoint struct {
 // kube-apiservers from calling the webhooks.
 func (s *Server) endpoints() []endpoint {
 	longest, question := s.options.MaxRequestBytes, min(s.options.MaxRequestBytes, largestQuestion)
-	handlers := admission.Handlers{MaxBytes: longest, Observe: s.observe, Decided: s.decided, Canaries: s.enforcement.tokens, Seen: s.barriers.written.Saw, Share: share}
+	handlers := admission.Handlers{MaxBytes: longest, Observe: s.observe, Decided: s.decided, Probes: s.enforcement.tokens, Known: s.schemas.digest, Share: share}
 	asked := handlers
 	asked.MaxBytes = question
 	api := review.API{Reviewer: s.authorization.writes, Schema: s.schemas.Schema, MayReview: s.authorization.mayReview, MaxBytes: question}
@@ -71,6 +71,7 @@ func (s *Server) endpoints() []endpoint {
 		{"/admit/uncovered", handlers.ReviewHandler(admission.Uncovered, s.authorization.writes), admit, public},
 		{webhooks.ObservedPath, handlers.ObservationHandler(s.authorization.writes, recorder), watched, public},
 		{webhooks.TriedPath, handlers.TrialHandler(s.authorization.writes), tried, public},
+		{webhooks.ProbePath + "{granular}/{state}", handlers.ProbeHandler(), admit, public},
 		{"/admit/schemas", handlers.SchemaHandler(s.authorization.documents), admit, public},
 		{authorizePath, asked.AuthorizeHandler(s.authorization.requests), authorize, false},
 		{"/review", api.ReviewHandler(), ask, true},
@@ -143,7 +144,7 @@ func (s *Server) handler() http.Handler {
 		healthz.NamedCheck("discovery", func(*http.Request) error { return s.schemas.resources.Ready() }),
 		healthz.NamedCheck("certificate", func(*http.Request) error { return s.certificates.Ready() }),
 		healthz.NamedCheck("authorization", func(*http.Request) error { return s.authorization.chain.Ready() }),
-		healthz.NamedCheck("interlock", func(*http.Request) error { return s.enforcement.interlock.Status() }),
+		healthz.NamedCheck("enforcement", func(*http.Request) error { return s.enforcement.interlock.Status() }),
 		healthz.NamedCheck("shutdown", func(*http.Request) error {
 			if s.draining.Load() {
 				return errors.New("the server is draining")
@@ -186,7 +187,7 @@ func (s *Server) withFaults(ready http.Handler) http.Handler {
 			fmt.Fprintln(w, "[!]authentication: an earlier configuration is in force, see the log")
 		}
 		for _, err := range s.enforcement.interlock.Unproven() {
-			fmt.Fprintf(w, "[!]interlock: not everything is proven: %v\n", err)
+			fmt.Fprintf(w, "[!]enforcement: not everything is proven: %v\n", err)
 		}
 	})
 }
@@ -204,11 +205,11 @@ func (s *Server) decided(endpoint admission.Endpoint, mode fieldperm.Mode, allow
 	s.metrics.Decision(string(endpoint), string(mode), string(result))
 }
 
-// endpointOf returns the name of a path in metrics. The dialects of an endpoint have one name.
+// endpointOf returns the name of a path in metrics. The dialects of an endpoint have one name, and so have all states.
 func endpointOf(path string) string {
-	for _, of := range []string{authorizePath, conditionsPath} {
+	for _, of := range []string{authorizePath, conditionsPath, webhooks.ProbePath} {
 		if strings.HasPrefix(path, of) {
-			return of[1:]
+			return strings.Trim(of, "/")
 		}
 	}
 	return path[strings.LastIndex(path, "/")+1:]

@@ -70,8 +70,8 @@ type Options struct {
 	UncoveredConfiguration string
 	// APIServers says which kube-apiservers call this instance of fieldperm: own, or all.
 	APIServers string
-	// InterlockInterval is the time between two proofs of enforcement.
-	InterlockInterval time.Duration
+	// ProofInterval is the time between two proofs of enforcement.
+	ProofInterval time.Duration
 	// ReleaseDelay is how long a finalizer holds a deleted WebhookConfiguration.
 	ReleaseDelay time.Duration
 	// AdmissionCallers says which callers may use /admit: only those with a certificate, or any.
@@ -124,7 +124,7 @@ func NewOptions() *Options {
 		MaxRequestBytes:     defaultMaxRequestBytes,
 		MaxRequestsInFlight: defaultInFlight,
 		APIServers:          apiServersAll,
-		InterlockInterval:   defaultInterval,
+		ProofInterval:       defaultInterval,
 		ReleaseDelay:        webhooks.DefaultReleaseDelay,
 		AdmissionCallers:    callersCertificate,
 		ShutdownDelay:       time.Second,
@@ -157,9 +157,9 @@ func (o *Options) AddFlags(fs *pflag.FlagSet) {
 	fs.StringVar(&o.StaticManifests, "static-manifests", o.StaticManifests, "Directory of kube-apiserver's static manifests, mounted read-only, if one names /admit/granular. Needs --kube-apiserver-authorization-config, and get on the nonResourceURL /metrics.")
 	fs.StringVar(&o.KubeAPIServerAuthorizationConfig, "kube-apiserver-authorization-config", o.KubeAPIServerAuthorizationConfig, "File of kube-apiserver's own --authorization-config, mounted read-only, to prove that fieldperm is its last authorizer. Not --authorization-config.")
 	fs.StringVar(&o.UncoveredConfiguration, "uncovered-configuration", o.UncoveredConfiguration, "Name of the ValidatingWebhookConfiguration for /admit/uncovered that fieldperm writes. If empty, barriers hold only where something else makes kube-apiservers ask /admit/uncovered.")
-	fs.StringVar(&o.APIServers, "api-servers", o.APIServers, "Which kube-apiservers ask /authorize and have to be proven: \"all\" behind the Service default/kubernetes, or the \"own\" one of --kubeconfig, if fieldperm listens for it alone.")
-	fs.DurationVar(&o.InterlockInterval, "interlock-interval", o.InterlockInterval, "Time between two proofs of enforcement. A proof counts for two intervals.")
-	fs.DurationVar(&o.ReleaseDelay, "release-delay", o.ReleaseDelay, "How long the deletion of --webhook-configuration is delayed: more than two --interlock-interval, 3s, and kube-apiserver's authorizedTTL and --request-timeout together.")
+	fs.StringVar(&o.APIServers, "api-servers", o.APIServers, "Which kube-apiservers ask /authorize and have to be proven: \"all\" that register themselves in the EndpointSlice default/kubernetes, these (host:port, separated by commas), or the \"own\" one of --kubeconfig, if fieldperm listens for it alone.")
+	fs.DurationVar(&o.ProofInterval, "proof-interval", o.ProofInterval, "Time between two proofs of enforcement. A proof counts for two intervals.")
+	fs.DurationVar(&o.ReleaseDelay, "release-delay", o.ReleaseDelay, "How long the deletion of --webhook-configuration is delayed: more than two --proof-interval, 3s, and kube-apiserver's authorizedTTL and --request-timeout together.")
 	fs.StringVar(&o.AdmissionCallers, "admission-callers", o.AdmissionCallers, "Who may call /admit: \"certificate\" for holders of a certificate of --client-ca-file, or \"any\". Callers can ask what users may do: with \"any\", limit them by a network policy.")
 	fs.StringVar(&o.TracingConfigFile, "tracing-config-file", o.TracingConfigFile, "File with a TracingConfiguration; empty for no spans.")
 	fs.DurationVar(&o.ShutdownDelay, "shutdown-delay-duration", o.ShutdownDelay, "How long to serve after SIGTERM with /readyz failing.")
@@ -200,7 +200,11 @@ func (o *Options) validate() error {
 		errs = append(errs, fmt.Errorf("--memory-limit: %d is negative: use 0 to take that of the container", o.MemoryLimit))
 	}
 	if o.APIServers != apiServersOwn && o.APIServers != apiServersAll {
-		errs = append(errs, fmt.Errorf("--api-servers: %q is not known: use %q or %q", o.APIServers, apiServersOwn, apiServersAll))
+		for _, address := range strings.Split(o.APIServers, ",") {
+			if host, port, err := net.SplitHostPort(address); err != nil || host == "" || port == "" {
+				errs = append(errs, fmt.Errorf("--api-servers: %q is no host:port: use %q, %q or the addresses, separated by commas", address, apiServersOwn, apiServersAll))
+			}
+		}
 	}
 	errs = append(errs, o.validateUncovered()...)
 	if (o.StaticManifests == "") != (o.KubeAPIServerAuthorizationConfig == "") {
@@ -220,11 +224,11 @@ func (o *Options) validate() error {
 			errs = append(errs, fmt.Errorf("--webhook-token-users: %q has no token: name the user that the kube-apiserver's token is of", name))
 		}
 	}
-	if o.InterlockInterval < minInterval {
-		errs = append(errs, fmt.Errorf("--interlock-interval: %s is too short for a probe to come back: use at least %s", o.InterlockInterval, minInterval))
+	if o.ProofInterval < minInterval {
+		errs = append(errs, fmt.Errorf("--proof-interval: %s is too short for a probe to come back: use at least %s", o.ProofInterval, minInterval))
 	}
-	if o.ReleaseDelay < 2*o.InterlockInterval {
-		errs = append(errs, fmt.Errorf("--release-delay: %s is shorter than the life of a proof: use more than two --interlock-interval, 3s, authorizedTTL and --request-timeout together", o.ReleaseDelay))
+	if o.ReleaseDelay < 2*o.ProofInterval {
+		errs = append(errs, fmt.Errorf("--release-delay: %s is shorter than the life of a proof: use more than two --proof-interval, 3s, authorizedTTL and --request-timeout together", o.ReleaseDelay))
 	}
 	for name, d := range map[string]time.Duration{"--decision-cache-ttl": o.DecisionCacheTTL, "--shutdown-delay-duration": o.ShutdownDelay, "--shutdown-timeout": o.ShutdownTimeout} {
 		if d < 0 {
@@ -244,6 +248,9 @@ func (o *Options) validateUncovered() []error {
 	var errs []error
 	if o.UncoveredConfiguration != "" && o.WebhookConfiguration == "" && o.WebhookURL == "" {
 		errs = append(errs, errors.New("--uncovered-configuration: needs --webhook-configuration or --webhook-url: they say how kube-apiservers reach fieldperm"))
+	}
+	if o.WebhookConfiguration != "" && o.UncoveredConfiguration == "" {
+		errs = append(errs, errors.New("--webhook-configuration: needs --uncovered-configuration: an API server that has loaded the one that fieldperm writes has loaded the other, too: use fieldperm-uncovered"))
 	}
 	if o.WebhookURL == "" {
 		return errs

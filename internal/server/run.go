@@ -133,8 +133,8 @@ func (s *Server) prove(ctx context.Context, start func(context.Context, []compon
 		return
 	}
 	components := []component{{"enforcement", s.enforcement}}
-	if s.barriers.probes != nil {
-		components = append(components, component{"probes", s.barriers.probes})
+	if s.barriers.proof != nil {
+		components = append(components, component{"probes", s.barriers.proof})
 	}
 	start(ctx, components)
 }

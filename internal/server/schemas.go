@@ -2,11 +2,13 @@ package server
 
 import (
 	"context"
+	"crypto/sha256"
 	"fmt"
 	"slices"
+	"strings"
+	"sync"
 	"time"
 
-	admissionv1 "k8s.io/api/admission/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/client-go/discovery"
 	"k8s.io/client-go/dynamic"
@@ -37,6 +39,9 @@ type schemas struct {
 	// compiled is sent after every compile of the schemas and of the policies.
 	compiled signal
 	policies *policies.Live
+	// lastDigest is that of the objects of the last compile, "" if it is not computed.
+	digested   sync.Mutex
+	lastDigest string
 	// policyObjects follows the policies.
 	policyObjects *sources.Objects
 }
@@ -111,15 +116,6 @@ func (s *schemas) conditional(write *admission.Write, then fieldperm.Authorizer)
 	return set.Conditional(write, then)
 }
 
-// barriers returns the policies that may deny a request, none while they are not known.
-func (s *schemas) barriers(req *admissionv1.AdmissionRequest) []string {
-	set, err := s.policies.Set()
-	if err != nil {
-		return nil
-	}
-	return set.Barriers(req)
-}
-
 // known returns the objects that permissions are compiled from, and the policies.
 func (s *schemas) known() []*unstructured.Unstructured {
 	return append(s.objects.Known(), s.policyObjects.Known()...)
@@ -128,6 +124,29 @@ func (s *schemas) known() []*unstructured.Unstructured {
 // states returns the states of these objects.
 func (s *schemas) states() []sources.ObjectState {
 	return slices.Concat(s.Objects(), s.policies.Objects())
+}
+
+// digest returns the generations of these objects, as one text of bounded length.
+func (s *schemas) digest() string {
+	s.digested.Lock()
+	defer s.digested.Unlock()
+	if s.lastDigest == "" {
+		states := s.states()
+		lines := make([]string, 0, len(states))
+		for i := range states {
+			lines = append(lines, fmt.Sprintf("%s %d", states[i].UID, states[i].Generation))
+		}
+		slices.Sort(lines)
+		s.lastDigest = fmt.Sprintf("%x", sha256.Sum256([]byte(strings.Join(lines, "\n"))))
+	}
+	return s.lastDigest
+}
+
+// forgetDigest is called after every compile.
+func (s *schemas) forgetDigest() {
+	s.digested.Lock()
+	defer s.digested.Unlock()
+	s.lastDigest = ""
 }
 
 // denied returns the webhook rules for the policies that deny.

@@ -15,9 +15,11 @@ import (
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	runtimeschema "k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/client-go/discovery"
 	"k8s.io/client-go/dynamic"
 	smd "sigs.k8s.io/structured-merge-diff/v6/schema"
 
+	"github.com/fieldperm/fieldperm/internal/allowlist"
 	"github.com/fieldperm/fieldperm/internal/schemacheck"
 	"github.com/fieldperm/fieldperm/schema"
 	"github.com/fieldperm/fieldperm/schema/compile"
@@ -213,6 +215,57 @@ func TestOnce_OnACluster(t *testing.T) {
 			}
 		}
 	})
+}
+
+// TestA2_EveryKindThatTheAPIServerServesIsKnown, on each minor with all its alpha and beta versions: one that is not known is refused with 503, and its barriers
+// are not known.
+func TestA2_EveryKindThatTheAPIServerServesIsKnown(t *testing.T) {
+	c, err := local.Start(t.Context(), local.Config{ExtraArgs: map[string][]string{"runtime-config": {"api/all=true"}, "feature-gates": {"AllAlpha=true,AllBeta=true"}}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() {
+		if err := c.Stop(); err != nil {
+			t.Error(err)
+		}
+	})
+	client, err := discovery.NewDiscoveryClientForConfig(c.Admin())
+	if err != nil {
+		t.Fatal(err)
+	}
+	_, lists, err := client.ServerGroupsAndResources()
+	if err != nil {
+		t.Fatal(err)
+	}
+	s, err := Once(t.Context(), c.Admin(), nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	kinds, unregistered := 0, map[string]bool{}
+	takesMarker := allowlist.Build(lists, nil, nil)
+	for _, list := range lists {
+		gv, err := runtimeschema.ParseGroupVersion(list.GroupVersion)
+		if err != nil {
+			t.Fatal(err)
+		}
+		for i := range list.APIResources {
+			r := &list.APIResources[i]
+			if strings.Contains(r.Name, "/") || !takesMarker.Has(gv.Group, r.Name, "") {
+				continue
+			}
+			kinds++
+			if err := s.Kind(gv.WithKind(r.Kind)); err != nil {
+				t.Errorf("%s: %v", gv.WithResource(r.Name), err)
+			}
+			if !isRegistered(gv) {
+				unregistered[gv.String()] = true
+			}
+		}
+	}
+	if kinds < 60 {
+		t.Errorf("%d kinds are served", kinds)
+	}
+	t.Logf("%d kinds; the linked version has none of %v", kinds, slices.Sorted(maps.Keys(unregistered)))
 }
 
 func TestOnce_WithoutServer(t *testing.T) {

@@ -42,7 +42,7 @@ func (l *Live) trial(back retreats) (compile.Documents, *trial, []error) {
 
 // all returns all sources, with the kinds whose barriers are not known.
 func (l *Live) all(back retreats) compile.Documents {
-	documents := l.base.Append(compile.Documents{Topologies: l.published.topologies(l.ownKinds())})
+	documents := l.base.Append(compile.Documents{Topologies: l.published.topologies(l.ownKinds(), l.definitions.claims())})
 	documents.Topologies = without(documents.Topologies, l.definitions.unknown())
 	return documents.Append(l.definitions.documents(back.definitions)).Append(l.objects.documents(back), l.proposed.documents)
 }

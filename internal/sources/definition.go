@@ -7,6 +7,7 @@ import (
 
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime"
+	runtimeschema "k8s.io/apimachinery/pkg/runtime/schema"
 	kjson "sigs.k8s.io/json"
 )
 
@@ -70,6 +71,13 @@ func (d *Definition) Whole() (*unstructured.Unstructured, error) {
 		}
 	}
 	return out, nil
+}
+
+// kind returns the kind that the definition names.
+func (d *Definition) kind() runtimeschema.GroupKind {
+	group, _, _ := unstructured.NestedString(d.Object, "spec", "group")
+	kind, _, _ := unstructured.NestedString(d.Object, "spec", "names", "kind")
+	return runtimeschema.GroupKind{Group: group, Kind: kind}
 }
 
 // json returns the JSON of the whole definition.

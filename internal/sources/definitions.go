@@ -56,9 +56,14 @@ type identity struct {
 	storedIn   string
 	generation int64
 	served     bool
+	// inBuiltIn means that the API server has the group built in.
+	inBuiltIn bool
 }
 
-// read updates the definitions and reports whether any changed that is served, or was before. The others have no documents: an API server
+// counts reports whether a definition has a part in a compile: by its documents, or by the kind that it claims.
+func (i *identity) counts() bool { return i.served || i.inBuiltIn }
+
+// read updates the definitions and reports whether any changed that is served, or in a built-in group, or was before. The others have no documents: an API server
 // that is busy may take minutes to accept a definition, and to compile all others meanwhile would only delay it. The API server accepts a
 // definition in a group that it has built in, but does not serve it.
 func (d *definitions) read(services *allowlist.Services) (bool, error) {
@@ -74,8 +79,9 @@ func (d *definitions) read(services *allowlist.Services) (bool, error) {
 		group, _, _ := unstructured.NestedString(object.Object, "spec", "group")
 		storedIn, _, _ := unstructured.NestedStringSlice(object.Object, "status", "storedVersions")
 		before := d.known[name]
+		inBuiltIn := slices.Contains(services.Own, group)
 		id := identity{
-			uid: string(object.GetUID()), generation: object.GetGeneration(), served: served(object, before) && !slices.Contains(services.Own, group),
+			uid: string(object.GetUID()), generation: object.GetGeneration(), served: served(object, before) && !inBuiltIn, inBuiltIn: inBuiltIn,
 			claimed:  services.Claimed[group],
 			verbs:    object.GetAnnotations()[v1alpha1.PermissionVerbsAnnotation],
 			vouched:  object.GetAnnotations()[v1alpha1.LosslessConversionAnnotation],
@@ -98,12 +104,12 @@ func (d *definitions) read(services *allowlist.Services) (bool, error) {
 			next.good = before.good
 		}
 		d.known[name] = next
-		changed = changed || id.served || before != nil && before.identity.served
+		changed = changed || id.counts() || before != nil && before.identity.counts()
 	}
 	for name, one := range d.known {
 		if !seen[name] {
 			delete(d.known, name)
-			changed = changed || one.identity.served
+			changed = changed || one.identity.counts()
 		}
 	}
 	return changed, nil
@@ -142,9 +148,7 @@ func accepted(crd *apiextensionsv1.CustomResourceDefinition) bool {
 
 func decode(object *Definition) *definition {
 	out := &definition{}
-	group, _, _ := unstructured.NestedString(object.Object, "spec", "group")
-	kind, _, _ := unstructured.NestedString(object.Object, "spec", "names", "kind")
-	out.kind = runtimeschema.GroupKind{Group: group, Kind: kind}
+	out.kind = object.kind()
 	source := admission.DocumentSource("CustomResourceDefinition", object.GetName())
 	raw, err := object.json()
 	if err != nil {
@@ -220,6 +224,15 @@ func (d *definitions) kinds() map[runtimeschema.GroupKind]bool {
 	out := map[runtimeschema.GroupKind]bool{}
 	for _, one := range d.known {
 		out[one.kind] = one.identity.served
+	}
+	return out
+}
+
+// claims returns the kinds that definitions name, served or not.
+func (d *definitions) claims() map[runtimeschema.GroupKind]bool {
+	out := map[runtimeschema.GroupKind]bool{}
+	for _, one := range d.known {
+		out[one.from.kind()] = true
 	}
 	return out
 }

@@ -40,6 +40,8 @@ type groupVersion struct {
 	topology compile.Topology
 	// foreign means that another server serves the group version.
 	foreign bool
+	// unregistered means that client-go does not know the group version: only the API server says that it has it built in.
+	unregistered bool
 }
 
 // unread is a document that could not be read.
@@ -69,7 +71,7 @@ func (p *published) read(ctx context.Context, paths map[string]openapi.GroupVers
 			continue
 		}
 		gv, _ := groupVersionOf(path)
-		next := groupVersion{url: document.ServerRelativeURL(), foreign: slices.Contains(services.Aggregated, gv)}
+		next := groupVersion{url: document.ServerRelativeURL(), foreign: slices.Contains(services.Aggregated, gv), unregistered: !isRegistered(gv)}
 		if known, ok := p.known[path]; !ok || known.url != next.url || known.foreign != next.foreign {
 			stale[path] = next
 		}
@@ -124,21 +126,31 @@ func (p *published) missing(services *allowlist.Services) map[string]bool {
 	return out
 }
 
-// speaks reports whether a document describes a group version that is built in or that another server serves.
+// speaks reports whether a document describes a group version that is built in or that another server serves. Servers of other minors have
+// versions built in that client-go does not know, such as alpha versions that are gone.
 func speaks(path string, services *allowlist.Services) bool {
 	gv, ok := groupVersionOf(path)
-	return ok && (slices.Contains(services.Aggregated, gv) || isBuiltIn(gv) && !slices.Contains(services.Defined, gv))
+	if !ok || slices.Contains(services.Aggregated, gv) {
+		return ok
+	}
+	return (isRegistered(gv) || slices.Contains(services.Own, gv.Group)) && !slices.Contains(services.Defined, gv)
 }
 
 // topologies returns the published types, without the kinds of this API server in documents of other servers: an object of another
 // server in such a version is not stored here, so its version removes or hides no field of the objects that are.
-func (p *published) topologies(own map[runtimeschema.GroupKind]bool) []compile.Topology {
+//
+// Of versions that client-go does not know, it leaves out the kinds that a definition claims. That such a version is built in is known from a
+// label, which users may write, and the document of a definition has none of its barriers.
+func (p *published) topologies(own, claimed map[runtimeschema.GroupKind]bool) []compile.Topology {
 	var out []compile.Topology
 	for _, path := range slices.Sorted(maps.Keys(p.known)) {
 		one := p.known[path]
-		if one.foreign {
+		switch {
+		case one.foreign:
 			out = append(out, without([]compile.Topology{one.topology}, own)...)
-		} else {
+		case one.unregistered:
+			out = append(out, without([]compile.Topology{one.topology}, claimed)...)
+		default:
 			out = append(out, one.topology)
 		}
 	}
@@ -176,7 +188,7 @@ func groupVersionOf(path string) (runtimeschema.GroupVersion, bool) {
 	return runtimeschema.GroupVersion{}, false
 }
 
-// isBuiltIn reports whether kube-apiserver has the group built in, so that no custom resource can be in it.
-func isBuiltIn(gv runtimeschema.GroupVersion) bool {
+// isRegistered reports whether a kube-apiserver of the linked version can have the group version built in, so that no custom resource is in it.
+func isRegistered(gv runtimeschema.GroupVersion) bool {
 	return scheme.Scheme.IsVersionRegistered(gv) || gv.Group == "apiextensions.k8s.io" || gv.Group == "apiregistration.k8s.io"
 }

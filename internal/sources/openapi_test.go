@@ -61,7 +61,7 @@ func TestOpenAPI_OneBrokenAPIDoesNotFailTheRest(t *testing.T) {
 		t.Errorf("a kind of another server is left out of %v", hiding)
 	}
 	kinds := map[string]bool{}
-	for _, topology := range p.topologies(nil) {
+	for _, topology := range p.topologies(nil, nil) {
 		for gvk := range topology.Kinds {
 			kinds[gvk.GroupVersion().String()+" of "+topology.Source] = true
 		}

@@ -3,11 +3,14 @@ package sources
 import (
 	"context"
 	"errors"
+	"strings"
 	"testing"
 
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	runtimeschema "k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/client-go/openapi"
 
+	"github.com/fieldperm/fieldperm/internal/allowlist"
 	"github.com/fieldperm/fieldperm/schema/compile"
 )
 
@@ -52,5 +55,52 @@ func TestLastGood_AnObjectMadeAnewHasNone(t *testing.T) {
 	}
 	if anew := read(set("2", 1, `{uncoveredPermissions: ["granular:image"]}`)); anew.good != nil {
 		t.Errorf("made anew: %+v", anew)
+	}
+}
+
+// TestA2_AVersionThatOnlyTheAPIServerKnows: servers of other minors have versions built in that client-go does not have. Their kinds are known,
+// unless a definition claims them: the API server's label that the group is built in can be written by users.
+func TestA2_AVersionThatOnlyTheAPIServerKnows(t *testing.T) {
+	gone := runtimeschema.GroupVersion{Group: "scheduling.k8s.io", Version: "v1alpha9"}
+	workload, class := gone.WithKind("Workload"), gone.WithKind("Widget")
+	published := strings.NewReplacer("example.com", gone.Group, `"v1"`, `"`+gone.Version+`"`).Replace(thingDocument)
+	claim := func(kind string) *unstructured.Unstructured {
+		u := widget("1", 1, entry(".spec.size", sizeIsUncovered))
+		for _, set := range []struct{ value, field string }{{gone.Group, "group"}, {kind, "kind"}} {
+			at := []string{"spec", set.field}
+			if set.field == "kind" {
+				at = []string{"spec", "names", "kind"}
+			}
+			if err := unstructured.SetNestedField(u.Object, set.value, at...); err != nil {
+				t.Fatal(err)
+			}
+		}
+		return u
+	}
+	w := &world{}
+	w.paths = map[string]openapi.GroupVersionWithContext{"apis/" + gone.String(): document{world: w, url: "/x?hash=1", raw: published}}
+	l := mustLive(t, w)
+	for _, step := range []struct {
+		name     string
+		services allowlist.Services
+		claims   []*unstructured.Unstructured
+		known    bool
+	}{
+		{name: "nothing says that it is built in"},
+		{"built in", allowlist.Services{Own: []string{gone.Group}}, nil, true},
+		{"registered for a definition", allowlist.Services{Own: []string{gone.Group}, Defined: []runtimeschema.GroupVersion{gone}}, nil, false},
+		{"built in again", allowlist.Services{Own: []string{gone.Group}}, nil, true},
+		{"a definition claims another kind", allowlist.Services{Own: []string{gone.Group}}, []*unstructured.Unstructured{claim("Gadget")}, true},
+		{"a definition claims the kind", allowlist.Services{Own: []string{gone.Group}}, []*unstructured.Unstructured{claim("Widget")}, false},
+		{"the claim is gone", allowlist.Services{Own: []string{gone.Group}}, nil, true},
+	} {
+		w.services, w.definitions = step.services, step.claims
+		mustRefresh(t, l)
+		if _, err := l.Schema().Kind(class); (err == nil) != step.known {
+			t.Errorf("%s: %v", step.name, err)
+		}
+	}
+	if _, err := l.Schema().Kind(workload); err == nil {
+		t.Error("a kind that the document does not have is known")
 	}
 }

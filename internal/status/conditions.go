@@ -3,6 +3,7 @@ package status
 import (
 	"slices"
 	"strings"
+	"time"
 	"unicode/utf8"
 
 	"k8s.io/apimachinery/pkg/api/meta"
@@ -23,9 +24,13 @@ const (
 type Enforcement struct {
 	Status          metav1.ConditionStatus
 	Reason, Message string
-	// Unproven means that another replica may know more: the condition stays True if it is True for the current generation.
+	// Unproven means that another replica may know more: a condition that has just become True for the current generation stays. Replicas that disagree
+	// change it no more often than that.
 	Unproven bool
 }
+
+// justNow is how long a condition has just become True.
+const justNow = 30 * time.Second
 
 // compiled does not mention the last valid form in use, because that differs between replicas.
 func compiled(state *sources.ObjectState) metav1.Condition {
@@ -76,7 +81,7 @@ func desired(state *sources.ObjectState, enforced Enforcement, has v1alpha1.Stat
 	said := meta.FindStatusCondition(has.Conditions, v1alpha1.ConditionEnforced)
 	current := said != nil && said.ObservedGeneration == state.Generation
 	switch {
-	case current && (enforced.Status == "" || enforced.Unproven && said.Status == metav1.ConditionTrue):
+	case current && (enforced.Status == "" || enforced.Unproven && said.Status == metav1.ConditionTrue && now.Sub(said.LastTransitionTime.Time) < justNow):
 		enforced = Enforcement{Status: said.Status, Reason: said.Reason, Message: said.Message}
 	case enforced.Status == "":
 		enforced.Status = metav1.ConditionUnknown

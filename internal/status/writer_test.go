@@ -10,6 +10,7 @@ import (
 	"unicode/utf8"
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime"
@@ -292,4 +293,20 @@ func TestWriter_RunEndsWithTheContext(t *testing.T) {
 	go func() { defer close(done); w.Run(ctx) }()
 	w.Changed()
 	t.Cleanup(func() { <-done })
+}
+
+// TestA6_AnOldTrueDoesNotOutliveItsProof: replicas that disagree leave to each other what has just changed, and nothing else.
+func TestA6_AnOldTrueDoesNotOutliveItsProof(t *testing.T) {
+	state := &sources.ObjectState{Generation: 1}
+	unproven := Enforcement{Status: metav1.ConditionUnknown, Reason: v1alpha1.ReasonNotProven, Message: "no answer", Unproven: true}
+	became := metav1.Now()
+	has := v1alpha1.Status{Conditions: []metav1.Condition{{
+		Type: v1alpha1.ConditionEnforced, Status: metav1.ConditionTrue, Reason: v1alpha1.ReasonEnforced, ObservedGeneration: 1, LastTransitionTime: became,
+	}}}
+	for later, want := range map[time.Duration]metav1.ConditionStatus{time.Second: metav1.ConditionTrue, justNow: metav1.ConditionUnknown, time.Hour: metav1.ConditionUnknown} {
+		is := meta.FindStatusCondition(desired(state, unproven, has, metav1.NewTime(became.Add(later))).Conditions, v1alpha1.ConditionEnforced)
+		if is.Status != want {
+			t.Errorf("%s later: %+v, want %s", later, is, want)
+		}
+	}
 }

@@ -2,10 +2,13 @@ package uncovered
 
 import (
 	"context"
+	"crypto/rand"
 	"encoding/json"
 	"errors"
 	"fmt"
 	"slices"
+	"strconv"
+	"strings"
 
 	admissionregistrationv1 "k8s.io/api/admissionregistration/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
@@ -24,6 +27,9 @@ type base struct {
 	// owners are nil if the webhook granular is a static manifest. more are then the webhooks in addition to the one for barriers.
 	owners []metav1.OwnerReference
 	more   []admissionregistrationv1.ValidatingWebhook
+	// granular is the identity of the configuration with the webhook granular. API servers see the changes of both in their order, so one that calls the
+	// webhook for probes at this identity has seen that one too. Its cache may still keep an earlier one: see the assumptions in docs/enforcement.md.
+	granular string
 }
 
 // ErrNoOwner means that the configuration with the webhook granular is gone or is being deleted, so that fieldperm keeps no other.
@@ -35,41 +41,63 @@ func (k *Keeper) Reach(ctx context.Context, path string) (admissionregistrationv
 		client, err := k.config.Reach(path)
 		return client, nil, err
 	}
-	owner, err := Read(ctx, k.config.Client, k.config.Owner)
+	owner, err := k.owner(ctx)
 	if err != nil {
 		return admissionregistrationv1.WebhookClientConfig{}, nil, err
 	}
-	if owner == nil || owner.DeletionTimestamp != nil {
-		return admissionregistrationv1.WebhookClientConfig{}, nil, fmt.Errorf("webhook configuration %q %w", k.config.Owner, ErrNoOwner)
-	}
 	client, err := clientConfig(owner, path)
-	return client, []metav1.OwnerReference{{
+	return client, ownedBy(owner), err
+}
+
+// owner returns the configuration with the webhook granular.
+func (k *Keeper) owner(ctx context.Context) (*admissionregistrationv1.ValidatingWebhookConfiguration, error) {
+	owner, err := Read(ctx, k.config.Client, k.config.Owner)
+	if err != nil {
+		return nil, err
+	}
+	if owner == nil || owner.DeletionTimestamp != nil {
+		return nil, fmt.Errorf("webhook configuration %q %w", k.config.Owner, ErrNoOwner)
+	}
+	return owner, nil
+}
+
+func ownedBy(owner *admissionregistrationv1.ValidatingWebhookConfiguration) []metav1.OwnerReference {
+	return []metav1.OwnerReference{{
 		APIVersion: admissionregistrationv1.SchemeGroupVersion.String(), Kind: "ValidatingWebhookConfiguration", Name: owner.Name, UID: owner.UID,
-	}}, err
+	}}
 }
 
 // base returns nil if nothing must be written, because the owner is gone.
 func (k *Keeper) base(ctx context.Context) (*base, error) {
-	out := &base{name: k.config.Name}
-	var err error
-	out.client, out.owners, err = k.Reach(ctx, webhooks.UncoveredPath)
+	if k.config.Reach != nil {
+		return k.staticBase()
+	}
+	owner, err := k.owner(ctx)
 	if errors.Is(err, ErrNoOwner) {
 		// Uninstalling fieldperm also removes the configuration, when nothing needs it any more.
 		k.note(observation{fault: err.Error()})
 		return nil, nil
 	}
-	if err != nil || k.config.Reach == nil {
-		return out, err
-	}
-	schemas, err := k.config.Reach(webhooks.SchemasPath)
 	if err != nil {
 		return nil, err
 	}
-	out.more = append(out.more, webhooks.NewSchemasWebhook(schemas))
-	return out, nil
+	client, err := clientConfig(owner, webhooks.UncoveredPath)
+	return &base{name: k.config.Name, client: client, owners: ownedBy(owner), granular: webhooks.Identity(owner)}, err
 }
 
-// with returns the configuration with the rules. version is the version of fieldperm that writes it.
+// staticBase is base if the webhook granular is a static manifest.
+func (k *Keeper) staticBase() (*base, error) {
+	client, err := k.config.Reach(webhooks.UncoveredPath)
+	if err != nil {
+		return nil, err
+	}
+	schemas, err := k.config.Reach(webhooks.SchemasPath)
+	return &base{
+		name: k.config.Name, client: client, granular: "static", more: []admissionregistrationv1.ValidatingWebhook{webhooks.NewSchemasWebhook(schemas)},
+	}, err
+}
+
+// with returns the configuration with the rules, without the webhook for probes. version is the version of fieldperm that writes it.
 func (b *base) with(rules []webhooks.Rule, version string) *admissionregistrationv1.ValidatingWebhookConfiguration {
 	out := webhooks.UncoveredConfiguration(b.client, rules)
 	out.Name = b.name
@@ -81,13 +109,62 @@ func (b *base) with(rules []webhooks.Rule, version string) *admissionregistratio
 	return out
 }
 
+// inState adds the webhook for probes to a configuration. The API servers that call it in this state have the whole configuration as it is.
+func (b *base) inState(c *admissionregistrationv1.ValidatingWebhookConfiguration, state string) *admissionregistrationv1.ValidatingWebhookConfiguration {
+	out := c.DeepCopy()
+	out.Webhooks = slices.DeleteFunc(out.Webhooks, func(w admissionregistrationv1.ValidatingWebhook) bool { return w.Name == webhooks.ProbeWebhook })
+	client, _ := webhooks.ClientConfigFor(&b.client, webhooks.UncoveredPath, webhooks.ProbePath+b.granular+"/"+state) // Reach has made it for that path.
+	out.Webhooks = append(out.Webhooks, webhooks.NewProbeWebhook(client))
+	return out
+}
+
+// newState returns the state of the configuration that replaces live, nil if there is none. It begins with the generation that the API server will give to
+// it, so that any other write shows; the rest belongs to one write alone.
+func newState(live *admissionregistrationv1.ValidatingWebhookConfiguration) string {
+	next := int64(1)
+	if live != nil {
+		next = live.Generation + 1
+	}
+	return fmt.Sprintf("%d-%s", next, rand.Text())
+}
+
+// statesOf returns the identity of the other configuration and the state of this one, as the path of its webhook for probes has them. The state is "" if this
+// configuration was written since; what it says of the other stays true.
+func statesOf(live *admissionregistrationv1.ValidatingWebhookConfiguration) (granular, state string) {
+	webhook := webhookNamed(live, webhooks.ProbeWebhook)
+	if webhook == nil {
+		return "", ""
+	}
+	var path string
+	switch c := &webhook.ClientConfig; {
+	case c.Service != nil && c.Service.Path != nil:
+		path = *c.Service.Path
+	case c.URL != nil:
+		path = *c.URL
+	}
+	at := strings.LastIndex(path, webhooks.ProbePath) // The address may have it too.
+	if at < 0 {
+		return "", ""
+	}
+	granular, state, _ = strings.Cut(path[at+len(webhooks.ProbePath):], "/")
+	if generation, _, ok := strings.Cut(state, "-"); !ok || generation != strconv.FormatInt(live.Generation, 10) {
+		return granular, ""
+	}
+	return granular, state
+}
+
+func stateOf(live *admissionregistrationv1.ValidatingWebhookConfiguration) string {
+	_, state := statesOf(live)
+	return state
+}
+
 // clientConfig returns the client configuration of the owner's webhook with another path.
 func clientConfig(owner *admissionregistrationv1.ValidatingWebhookConfiguration, path string) (admissionregistrationv1.WebhookClientConfig, error) {
 	for i := range owner.Webhooks {
 		if owner.Webhooks[i].Name != webhooks.GranularWebhook {
 			continue
 		}
-		if out, ok := webhooks.ClientConfigFor(&owner.Webhooks[i].ClientConfig, path); ok {
+		if out, ok := webhooks.ClientConfigFor(&owner.Webhooks[i].ClientConfig, webhooks.GranularPath, path); ok {
 			return out, nil
 		}
 		return admissionregistrationv1.WebhookClientConfig{}, fmt.Errorf("webhook configuration %q: %q is not called at %s: install what fieldperm-gen manifests wrote", owner.Name, webhooks.GranularWebhook, webhooks.GranularPath)
@@ -147,4 +224,4 @@ func apply(ctx context.Context, client kubernetes.Interface, want *admissionregi
 func ours(name string) bool { return slices.Contains(ownWebhooks, name) }
 
 // ownWebhooks are the webhooks of the configurations that fieldperm maintains.
-var ownWebhooks = []string{webhooks.UncoveredWebhookName, webhooks.SchemasWebhook, webhooks.ObservationsWebhook, webhooks.TrialsWebhook}
+var ownWebhooks = []string{webhooks.UncoveredWebhookName, webhooks.SchemasWebhook, webhooks.ProbeWebhook, webhooks.ObservationsWebhook, webhooks.TrialsWebhook}

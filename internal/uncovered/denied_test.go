@@ -38,7 +38,6 @@ func TestW2_KeeperWritesTheRulesOfPolicies(t *testing.T) {
 		if deletes != 1 {
 			t.Errorf("%d rules for deletions", deletes)
 		}
-		time.Sleep(settled)
 		if ok, reason := f.Enforced(rules("deletions of /pods", "apps/deployments")); !ok {
 			t.Error(reason)
 		}

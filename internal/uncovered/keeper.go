@@ -29,8 +29,6 @@ const (
 	// removeAfter is longer than a replica may be behind: it reads its sources every 30 s even without a watch event, and after an
 	// outage of the API server its informers have listed again in little more than a minute.
 	removeAfter = 75 * time.Second
-	// settled is how long API servers may take to receive new rules by their watches.
-	settled = 2 * time.Second
 	// fresh is how long the last reading is valid.
 	fresh = 3 * interval
 	// attemptTimeout bounds one attempt to read and write.
@@ -78,10 +76,8 @@ type Keeper struct {
 	plan    plan
 	repairs repairs
 
-	mu      sync.Mutex // guards the fields below
-	seen    observation
-	unasked string
-	settles *time.Timer
+	mu   sync.Mutex // guards seen
+	seen observation
 }
 
 // New returns a Keeper. Run starts it.
@@ -110,7 +106,6 @@ func (k *Keeper) Run(ctx context.Context) {
 	}
 	factory.Start(ctx.Done())
 	defer factory.Shutdown()
-	defer k.stop()
 	k.loop.Run(ctx, k.keep, func(err error) {
 		klog.FromContext(ctx).Error(err, "The rules for barriers stay as they were", "configuration", k.config.Name)
 		k.applied(false)
@@ -145,23 +140,19 @@ func (k *Keeper) keep(ctx context.Context) error {
 	if base == nil {
 		return nil
 	}
-	if service := base.client.Service; service != nil {
-		k.mu.Lock()
-		k.unasked = service.Namespace
-		k.mu.Unlock()
-	}
 	live, err := Read(ctx, k.config.Client, k.config.Name)
 	if err != nil {
 		k.plan.interrupted()
 		return err
 	}
 	before, newer := rulesOf(live), newerWriter(live, k.config.Version)
-	rules := k.plan.next(k.needed(), before, k.failed(), k.unread(), time.Now())
-	want := base.with(rules, k.config.Version)
-	known := newer == "" || enforces(live, want)
+	rules := k.plan.next(k.Needed(), before, k.failed(), k.unread(), time.Now())
+	content := base.with(rules, k.config.Version)
+	known := newer == "" || enforces(live, content)
 	if newer != "" {
-		want = widened(live, want)
+		content = widened(live, content)
 	}
+	want := base.inState(content, stateOf(live))
 	seen := observed(live, want)
 	if !known {
 		seen.newer = newer
@@ -170,7 +161,7 @@ func (k *Keeper) keep(ctx context.Context) error {
 	if live != nil && live.DeletionTimestamp != nil {
 		return fmt.Errorf("webhook configuration %q: is being deleted: remove its finalizers, then it is made again", k.config.Name)
 	}
-	if Same(live, want) {
+	if Same(live, want) && stateOf(live) != "" {
 		k.repairs.stands(time.Now())
 		if !known {
 			return fmt.Errorf("webhook configuration %q: was written by fieldperm %q, which is newer than this one (%q), and is left as it is: finish the upgrade; after a downgrade delete it as a member of system:masters, then it is made again", k.config.Name, newer, k.config.Version)
@@ -178,10 +169,16 @@ func (k *Keeper) keep(ctx context.Context) error {
 		k.applied(true)
 		return nil
 	}
-	if wait := k.repairs.wait(want, time.Now()); wait > 0 {
+	repaired := base.inState(content, "") // Whatever the state, it is the same once more.
+	if wait := k.repairs.wait(repaired, time.Now()); wait > 0 {
 		return fmt.Errorf("webhook configuration %q: is changed by another client again and again: find its user in the audit log; it is written again in %s", k.config.Name, wait.Round(time.Millisecond))
 	}
+	want = base.inState(content, newState(live))
 	written, err := Write(ctx, k.config.Client, live, want)
+	if err == nil && stateOf(written) == "" { // Fields that others had added took a write more.
+		want = base.inState(content, newState(written))
+		written, err = Write(ctx, k.config.Client, written, want)
+	}
 	if apierrors.IsConflict(err) || apierrors.IsAlreadyExists(err) {
 		k.Changed()
 		return nil
@@ -189,7 +186,7 @@ func (k *Keeper) keep(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	k.repairs.wrote(want, time.Now())
+	k.repairs.wrote(repaired, time.Now())
 	k.plan.written(before, rulesOf(want))
 	klog.FromContext(ctx).Info("Wrote the rules for barriers", "configuration", written.Name, "rules", len(rules), "resourceVersion", written.ResourceVersion)
 	seen = observed(written, want)
@@ -201,7 +198,8 @@ func (k *Keeper) keep(ctx context.Context) error {
 	return nil
 }
 
-func (k *Keeper) needed() []webhooks.Rule {
+// Needed returns the rules that all barriers need, and what policies deny.
+func (k *Keeper) Needed() []webhooks.Rule {
 	barriers := webhooks.Writes.On(webhooks.Uncovered(k.config.Schema(), k.config.Sets(), k.config.Plurals()))
 	if k.config.Denied == nil {
 		return barriers

@@ -9,7 +9,6 @@ import (
 	admissionregistrationv1 "k8s.io/api/admissionregistration/v1"
 	apiequality "k8s.io/apimachinery/pkg/api/equality"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	runtimeschema "k8s.io/apimachinery/pkg/runtime/schema"
 
 	"github.com/fieldperm/fieldperm/api/v1alpha1"
 	"github.com/fieldperm/fieldperm/generators/webhooks"
@@ -22,30 +21,17 @@ type observation struct {
 	fault string
 	// newer is the version that wrote the configuration, if it is newer than this one, which then cannot judge it.
 	newer string
-	// version and rules are the last reading; changed is when they were first read.
-	version string
-	changed time.Time
-	rules   []webhooks.Rule
-	// settled are the rules that were in force on all API servers at the time of changed.
-	settled []webhooks.Rule
+	// version identifies the reading. granular and state are what API servers answer with: see statesOf.
+	version, granular, state string
+	rules                    []webhooks.Rule
 }
 
-// Enforced reports whether the rules in the API server include all of these rules, and every API server has had the time to receive
-// them. If not, it returns the reason.
+// Enforced reports whether the rules in the API server include all of these rules. If not, it returns the reason. Whether API servers have loaded them,
+// interlock.Barriers says.
 func (k *Keeper) Enforced(rules []webhooks.Rule) (enforced bool, reason string) {
 	k.mu.Lock()
 	defer k.mu.Unlock()
 	return k.seen.enforced(rules, time.Now())
-}
-
-// EnforcedKind is Enforced for the barriers in the schemas of a kind.
-func (k *Keeper) EnforcedKind(kind runtimeschema.GroupKind) (enforced bool, reason string) {
-	return k.Enforced(webhooks.Writes.On(webhooks.UncoveredKind(k.config.Schema(), kind, k.config.Plurals())))
-}
-
-// EnforcedSet is Enforced for an UncoveredPermissionSet.
-func (k *Keeper) EnforcedSet(spec *v1alpha1.UncoveredPermissionSetSpec) (enforced bool, reason string) {
-	return k.Enforced(webhooks.Writes.On(webhooks.UncoveredSet(k.config.Schema(), spec, k.config.Plurals())))
 }
 
 // Newer returns the version of fieldperm that wrote the configuration, if it is newer than this one and so may contain parts that
@@ -56,18 +42,18 @@ func (k *Keeper) Newer() string {
 	return k.seen.newer
 }
 
-// Version identifies one state of the configuration. It is "" until the configuration has been read.
-func (k *Keeper) Version() string {
+// Granular returns the identity of the configuration with the webhook granular that API servers are to answer with, "" while there is none.
+func (k *Keeper) Granular() string {
 	k.mu.Lock()
 	defer k.mu.Unlock()
-	return k.seen.version
+	return k.seen.granular
 }
 
-// Unasked returns the namespace that the webhook excludes, "" for none.
-func (k *Keeper) Unasked() string {
+// State returns the state of the configuration that API servers are to answer with, "" while there is none.
+func (k *Keeper) State() string {
 	k.mu.Lock()
 	defer k.mu.Unlock()
-	return k.unasked
+	return k.seen.state
 }
 
 func (o *observation) enforced(rules []webhooks.Rule, now time.Time) (bool, string) {
@@ -84,9 +70,6 @@ func (o *observation) enforced(rules []webhooks.Rule, now time.Time) (bool, stri
 	}
 	if lacking := webhooks.Subtract(rules, o.rules); len(lacking) > 0 {
 		return false, "the webhook configuration has no rule for " + describe(lacking) + " yet"
-	}
-	if now.Sub(o.changed) < settled && len(webhooks.Subtract(rules, o.settled)) > 0 {
-		return false, "the API servers are learning of the rule"
 	}
 	return true, "the rules are in the webhook configuration"
 }
@@ -109,6 +92,7 @@ func observed(live, want *admissionregistrationv1.ValidatingWebhookConfiguration
 	out := observation{rules: rulesOf(live)}
 	if live != nil {
 		out.version = string(live.UID) + "/" + live.ResourceVersion
+		out.granular, out.state = statesOf(live)
 	}
 	switch {
 	case live == nil:
@@ -121,52 +105,20 @@ func observed(live, want *admissionregistrationv1.ValidatingWebhookConfiguration
 	return out
 }
 
-// since sets the time since when the rules are in force, with the help of the previous observation.
-func (o observation) since(before observation) observation {
-	o.changed = o.at
-	switch {
-	case before.at.IsZero() || before.fault != "":
-	case o.same(before):
-		o.changed, o.settled = before.changed, before.settled
-	case before.at.Sub(before.changed) >= settled:
-		o.settled = before.rules
-	default:
-		// An API server may still use any of the rules since those that settled last, so only rules that all of them have count.
-		o.settled = webhooks.Subtract(before.settled, webhooks.Subtract(before.settled, before.rules))
-	}
-	return o
-}
-
 // same reports whether nothing was written between the two observations.
 func (o observation) same(before observation) bool {
 	return o.version == before.version && reflect.DeepEqual(o.rules, before.rules)
 }
 
-// note stores an observation. If it differs from the previous one, note calls Observed, now and again when the rules have settled.
+// note stores an observation. If it differs from the previous one, note calls Observed.
 func (k *Keeper) note(next observation) {
 	next.at = time.Now()
 	k.mu.Lock()
 	before := k.seen
-	k.seen = next.since(before)
-	differs := before.at.IsZero() || next.fault != before.fault || next.newer != before.newer || !next.same(before)
-	if differs && k.config.Observed != nil {
-		if k.settles != nil {
-			k.settles.Stop()
-		}
-		k.settles = time.AfterFunc(settled, k.config.Observed)
-	}
+	k.seen = next
 	k.mu.Unlock()
-	if differs && k.config.Observed != nil {
+	if k.config.Observed != nil && (before.at.IsZero() || next.fault != before.fault || next.newer != before.newer || !next.same(before)) {
 		k.config.Observed()
-	}
-}
-
-// stop stops the timer at the end of the loop.
-func (k *Keeper) stop() {
-	k.mu.Lock()
-	defer k.mu.Unlock()
-	if k.settles != nil {
-		k.settles.Stop()
 	}
 }
 

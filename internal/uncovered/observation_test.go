@@ -4,7 +4,10 @@ import (
 	"testing"
 
 	admissionregistrationv1 "k8s.io/api/admissionregistration/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/client-go/kubernetes/fake"
+
+	"github.com/fieldperm/fieldperm/generators/webhooks"
 )
 
 func TestW2_RulesForAPartAreNone(t *testing.T) {
@@ -37,4 +40,70 @@ func TestW2_RulesOfAnyOperation(t *testing.T) {
 	want(t, "three operations", names(rulesOf(c)), writesAndDeletions...)
 	c.Webhooks[0].Rules[0].Operations = []admissionregistrationv1.OperationType{admissionregistrationv1.OperationAll}
 	want(t, "all", names(rulesOf(c)), append([]string{writesAndDeletions[0], writesAndDeletions[1], "connections of /secrets", "connections of /secrets/*"}, writesAndDeletions[2:]...)...)
+}
+
+// TestA6_AnEmptyStateIsReplaced: an editor leaves the path without a state.
+func TestA6_AnEmptyStateIsReplaced(t *testing.T) {
+	client := fake.NewClientset()
+	f := beside(newFixture(t, client, set("", "secrets")), "v1.0.0", "https://probe/probe/fieldperm") // The address has it too.
+	must(t, f.keep(t.Context()))
+	before := stateOf(live(t, client))
+	client.ClearActions()
+	must(t, f.keep(t.Context()))
+	if before == "" || writes(client) != 0 {
+		t.Errorf("state is %q, and is written %d times more", before, writes(client))
+	}
+	c := live(t, client)
+	*webhookNamed(c, webhooks.ProbeWebhook).ClientConfig.URL = "https://probe/probe/fieldperm" + webhooks.ProbePath
+	_, err := f.configurations().Update(t.Context(), c, metav1.UpdateOptions{})
+	must(t, err)
+	must(t, f.keep(t.Context()))
+	if state := stateOf(live(t, client)); state == "" || state == before || f.State() != state {
+		t.Errorf("state is %q, was %q", state, before)
+	}
+}
+
+// TestA5_TheConfigurationNamesTheOther: API servers that have loaded the one have loaded the other as it was then.
+func TestA5_TheConfigurationNamesTheOther(t *testing.T) {
+	client := fake.NewClientset(owner())
+	f := newFixture(t, client, set("", "secrets"))
+	for seconds := range int32(3) {
+		other := owner()
+		other.Webhooks[0].TimeoutSeconds = &seconds
+		other, err := f.configurations().Update(t.Context(), other, metav1.UpdateOptions{})
+		must(t, err)
+		if before, _ := statesOf(live(t, client)); before == webhooks.Identity(other) {
+			t.Fatalf("%q is named before it was read", before)
+		}
+		must(t, f.keep(t.Context()))
+		if named, state := statesOf(live(t, client)); named != webhooks.Identity(other) || f.Granular() != named || state == "" {
+			t.Errorf("named is %q, and %q for others, with the state %q", named, f.Granular(), state)
+		}
+	}
+	// What another client writes into this one changes nothing of the other.
+	c := live(t, client)
+	named, _ := statesOf(c)
+	c.Webhooks[0].Rules = nil
+	c, err := f.configurations().Update(t.Context(), c, metav1.UpdateOptions{})
+	must(t, err)
+	if still, state := statesOf(c); still != named || state != "" {
+		t.Errorf("after a write of another client %q is named, with the state %q", still, state)
+	}
+}
+
+// TestA6_AStateEndsWithTheNextWrite: whoever writes the configuration leaves the path as it was.
+func TestA6_AStateEndsWithTheNextWrite(t *testing.T) {
+	client := fake.NewClientset(owner())
+	f := newFixture(t, client, set("", "secrets"))
+	must(t, f.keep(t.Context()))
+	c := live(t, client)
+	if state := stateOf(c); state == "" || state != f.State() {
+		t.Errorf("state is %q, and %q in the object", f.State(), state)
+	}
+	c.Webhooks[0].Rules = nil
+	c, err := f.configurations().Update(t.Context(), c, metav1.UpdateOptions{})
+	must(t, err)
+	if state := stateOf(c); state != "" {
+		t.Errorf("state is %q after another write", state)
+	}
 }

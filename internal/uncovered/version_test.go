@@ -39,7 +39,7 @@ func TestA8_KeeperNeedsNoOwnerBesideAStaticManifest(t *testing.T) {
 	f := beside(newFixture(t, client, set("", "pods")), "v1.0.0", "https://127.0.0.1:1")
 	must(t, f.keep(t.Context()))
 	c := live(t, client)
-	if c == nil || len(c.Webhooks) != 2 || len(c.OwnerReferences) != 0 || c.Annotations[webhooks.WriterAnnotation] != "v1.0.0" {
+	if c == nil || len(c.Webhooks) != 3 || len(c.OwnerReferences) != 0 || c.Annotations[webhooks.WriterAnnotation] != "v1.0.0" {
 		t.Fatalf("configuration is %+v", c)
 	}
 	for i, path := range []string{"/admit/uncovered", "/admit/schemas"} {
@@ -62,7 +62,7 @@ func TestA8_KeeperNeedsNoOwnerBesideAStaticManifest(t *testing.T) {
 		must(t, err)
 		f.repairs = repairs{}
 		must(t, f.keep(t.Context()))
-		if c := live(t, client); len(c.Webhooks) != 2 {
+		if c := live(t, client); len(c.Webhooks) != 3 {
 			t.Errorf("%s: webhooks are %+v", name, c.Webhooks)
 		}
 	}
@@ -84,6 +84,7 @@ func TestD6_AnOlderVersionNeverNarrows(t *testing.T) {
 
 		// The newer version has a match condition that the older one does not know.
 		c.Webhooks[0].MatchConditions = append(c.Webhooks[0].MatchConditions, admissionregistrationv1.MatchCondition{Name: "new", Expression: "request.name != 'x'"})
+		*webhookNamed(c, webhooks.ProbeWebhook).ClientConfig.URL = "https://127.0.0.1:1" + webhooks.ProbePath + "static/" + newState(c)
 		_, err := newer.configurations().Update(t.Context(), c, metav1.UpdateOptions{})
 		must(t, err)
 		client.ClearActions()
@@ -171,7 +172,7 @@ func TestD6_WritersThatDisagreeDoSoSlowly(t *testing.T) {
 		_, err := a.configurations().Update(t.Context(), c, metav1.UpdateOptions{})
 		must(t, err)
 		must(t, a.keep(t.Context()))
-		if len(live(t, client).Webhooks) != 2 {
+		if len(live(t, client).Webhooks) != 3 {
 			t.Error("a removed rule was not restored")
 		}
 	})

@@ -37,13 +37,6 @@ type Endpoint struct {
 	Note string `json:"note,omitempty"`
 }
 
-// IsBinding reports whether an endpoint assigns a Pod to a node. It creates a Binding, which is not stored, and writes into the Pod
-// without a review of the Pod by its webhooks.
-func IsBinding(group, resource, subresource string) bool {
-	e, ok := Lookup(group, resource, subresource)
-	return ok && e.Body == Kind{Kind: "Binding"} && e.Storage != ""
-}
-
 // Kind is the kind of a body, without its version.
 type Kind struct{ Group, Kind string }
 

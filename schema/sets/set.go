@@ -21,9 +21,6 @@ type Document struct {
 	Set    v1alpha1.UncoveredPermissionSet
 }
 
-// Barrier returns the name of the set's barriers in the result of Schema.Barriers. Sets with different content have different names.
-func (d *Document) Barrier() string { return schema.BarrierOf(d.Source, d.Set.Spec) }
-
 // Sets are the UncoveredPermissionSets of a compile. It implements schema.Sets. Nothing in it changes but what it remembers, so goroutines may
 // share it.
 type Sets struct {
@@ -43,7 +40,7 @@ func Compile(documents []Document, containers map[string][]v1alpha1.ResourceRule
 	known := map[string]*condition{}
 	for i := range documents {
 		d := &documents[i]
-		one := set{source: d.Source, barrier: d.Barrier(), verbs: schema.VerbSet{}, resources: schema.SetResources(&d.Set.Spec, containers), declared: d.Set.Spec.MatchConditions}
+		one := set{source: d.Source, verbs: schema.VerbSet{}, resources: schema.SetResources(&d.Set.Spec, containers), declared: d.Set.Spec.MatchConditions}
 		fault := func(pointer, format string, args ...any) {
 			errs = append(errs, &schema.Error{Source: d.Source, Pointer: pointer, Message: fmt.Sprintf(format, args...)})
 		}
@@ -101,21 +98,9 @@ func (s *Sets) Verbs(ref schema.ResourceRef) []schema.SetVerb {
 	return out
 }
 
-// Barriers returns the names of the sets that refuse writes, cover an endpoint of a body under any name, and have verbs that guard the body.
-func (s *Sets) Barriers(guard func(schema.VerbSet) bool, refs ...schema.ResourceRef) []string {
-	var out []string
-	for i := range s.all {
-		if one := &s.all[i]; one.denies() && slices.ContainsFunc(refs, one.coversAny) && guard(one.verbs) {
-			out = append(out, one.barrier)
-		}
-	}
-	return out
-}
-
 // set is one UncoveredPermissionSet.
 type set struct {
 	source     string
-	barrier    string
 	verbs      schema.VerbSet
 	resources  []v1alpha1.ResourceRule
 	conditions []*condition

@@ -2,15 +2,10 @@ package sets_test
 
 import (
 	"context"
-	"slices"
-	"strings"
 	"testing"
-
-	runtimeschema "k8s.io/apimachinery/pkg/runtime/schema"
 
 	"github.com/fieldperm/fieldperm/schema"
 	"github.com/fieldperm/fieldperm/schema/compile"
-	"github.com/fieldperm/fieldperm/schema/load"
 	"github.com/fieldperm/fieldperm/test/schematest"
 )
 
@@ -56,39 +51,5 @@ func TestC2_TheNotationOfWebhookRulesBars(t *testing.T) {
 				t.Errorf("%s: %q: %v, %v", resource, subresource, got, err)
 			}
 		}
-	}
-}
-
-// Barriers returns, for any name of an endpoint, the barriers by which a probe of it may be refused.
-func TestA6_BarriersOfAnEndpoint(t *testing.T) {
-	scale, other := setOf("'granular:scale'", deployments, "{name: a, expression: 'false'}"), setOf("'granular:label(a)'", deployments, "")
-	s, errs := compileWith(t, scale, other, schemaOf("apps", "StatefulSet", "{path: .spec.serviceName, verb: example.com/service, excluded: true}"))
-	if len(errs) > 0 {
-		t.Fatal(errs)
-	}
-	for at, want := range map[schema.ResourceRef][]string{
-		{Group: "apps", Version: "v1", Resource: "deployments"}:                           {"doc0", "doc1"},
-		{Group: "apps", Version: "v1", Resource: "statefulsets"}:                          {schema.Excluded},
-		{Group: "apps", Version: "v1", Resource: "daemonsets"}:                            nil,
-		{Group: "apps", Version: "v1", Resource: "deployments", Subresource: "notserved"}: {"doc0", "doc1"},
-	} {
-		kinds := map[string]string{"deployments": "Deployment", "statefulsets": "StatefulSet", "daemonsets": "DaemonSet"}
-		k, err := s.KindFor(runtimeschema.GroupVersionKind{Group: "apps", Version: "v1", Kind: kinds[at.Resource]}, at)
-		if err != nil {
-			t.Fatal(err)
-		}
-		var got []string
-		for _, b := range s.Barriers(k, at) {
-			name, _, _ := strings.Cut(b, " ")
-			got = append(got, name)
-		}
-		if !slices.Equal(got, want) {
-			t.Errorf("%v: %q, want %q", at, got, want)
-		}
-	}
-	docs, _ := load.Decode("doc0", []byte(scale))
-	changed, _ := load.Decode("doc0", []byte(strings.Replace(scale, "'false'", "'true'", 1)))
-	if docs.Uncovered[0].Barrier() == changed.Uncovered[0].Barrier() {
-		t.Error("another content is the same barrier")
 	}
 }

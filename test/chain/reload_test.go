@@ -122,7 +122,7 @@ func TestKEP3221_Reload(t *testing.T) {
 	s.failing.fail(http.StatusInternalServerError)
 	// The files of kube-apiserver are in the same directory: a change there makes fieldperm prove them again.
 	eventually(t, func() error {
-		if code, body := s.get(t, "/readyz/interlock"); code != http.StatusOK {
+		if code, body := s.get(t, "/readyz/enforcement"); code != http.StatusOK {
 			return errors.New(body)
 		}
 		return nil

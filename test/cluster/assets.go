@@ -1,12 +1,17 @@
 package cluster
 
 import (
+	"context"
 	"errors"
 	"fmt"
 	"io/fs"
 	"os"
+	"os/exec"
 	"path/filepath"
+	"slices"
 	"strings"
+
+	"k8s.io/apimachinery/pkg/util/version"
 )
 
 const (
@@ -47,6 +52,38 @@ func Assets() (string, error) {
 		return "", fmt.Errorf("control plane: %q lacks %s: %s", dir, strings.Join(missing, ", "), cure)
 	}
 	return dir, nil
+}
+
+// ServerVersion returns the version of the kube-apiserver among the assets.
+func ServerVersion(ctx context.Context) (*version.Version, error) {
+	said, err := apiServerSays(ctx, "--version")
+	if err != nil {
+		return nil, err
+	}
+	return version.ParseSemantic(strings.TrimSpace(strings.TrimPrefix(said, "Kubernetes ")))
+}
+
+// Plugins returns those of the names of admission plugins that the kube-apiserver among the assets has.
+func Plugins(ctx context.Context, names ...string) ([]string, error) {
+	help, err := apiServerSays(ctx, "--help")
+	if err != nil {
+		return nil, err
+	}
+	return slices.DeleteFunc(slices.Clone(names), func(name string) bool { return !strings.Contains(help, name) }), nil
+}
+
+// apiServerSays returns what the kube-apiserver among the assets prints with a flag.
+func apiServerSays(ctx context.Context, flag string) (string, error) {
+	dir, err := Assets()
+	if err != nil {
+		return "", err
+	}
+	program := filepath.Join(dir, APIServer)
+	said, err := exec.CommandContext(ctx, program, flag).Output() //nolint:gosec // The program that the tests run.
+	if err != nil {
+		return "", fmt.Errorf("control plane: %s %s: %w", program, flag, err)
+	}
+	return string(said), nil
 }
 
 // checkout walks up from the working directory to the root of fieldperm's module. The path of this source file cannot be used: a binary may

@@ -15,10 +15,12 @@ import (
 	"k8s.io/apimachinery/pkg/api/meta"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/apimachinery/pkg/util/version"
 	"k8s.io/client-go/discovery"
 	"k8s.io/client-go/rest"
 	"k8s.io/client-go/restmapper"
 
+	"github.com/fieldperm/fieldperm/test/cluster"
 	"github.com/fieldperm/fieldperm/test/e2e"
 	"github.com/fieldperm/fieldperm/test/stack"
 )
@@ -29,6 +31,7 @@ type plane struct {
 	recorder *Recorder
 	mapper   meta.RESTMapper
 	wires    wires
+	version  *version.Version
 }
 
 // startPlane starts a plane that ends with the test. chain is the AuthorizationConfiguration of fieldperm's own checks, "" for none.
@@ -56,6 +59,9 @@ func newPlane(ctx context.Context, arguments []string) (*plane, error) {
 		return nil, err
 	}
 	p := &plane{}
+	if p.version, err = cluster.ServerVersion(ctx); err != nil {
+		return nil, err
+	}
 	p.recorder = NewRecorder(recorderUser, func(req *admissionv1.AdmissionRequest) string {
 		if req.Namespace != "" {
 			return req.Namespace

@@ -72,8 +72,8 @@ func (r *Recorder) serve(w http.ResponseWriter, request *http.Request) {
 		http.Error(w, "no AdmissionReview", http.StatusBadRequest)
 		return
 	}
-	// Canaries for the same objects arrive between the requests of users.
-	if review.Request.UserInfo.Username != admission.CanaryUser {
+	// Probes for the same objects arrive between the requests of users.
+	if review.Request.UserInfo.Username != admission.ProbeUser {
 		r.mu.Lock()
 		r.last[r.key(review.Request)] = review.Request
 		r.mu.Unlock()

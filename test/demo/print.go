@@ -62,8 +62,8 @@ func (p *printer) action(action string) {
 	text := map[string]string{
 		actionStop:      "fieldperm is stopped",
 		actionStart:     "fieldperm is started again",
-		actionUnenforce: "the admission manifest is taken away, and fieldperm notices",
-		actionEnforce:   "the admission manifest is put back",
+		actionUnenforce: "the webhook granular is taken away, and fieldperm notices",
+		actionEnforce:   "the webhook granular is put back",
 	}[action]
 	p.line("     %s", p.paint(yellow, "– "+text+" –"))
 }

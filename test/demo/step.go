@@ -23,6 +23,8 @@ import (
 	"k8s.io/apimachinery/pkg/util/wait"
 	"k8s.io/client-go/dynamic"
 	"k8s.io/client-go/util/jsonpath"
+
+	"github.com/fieldperm/fieldperm/test/stack"
 )
 
 // stepTimeout limits one command.
@@ -54,7 +56,6 @@ const manifest = "admission/fieldperm.yaml"
 
 // act stops or starts fieldperm, or removes the enforcement, and returns when the change has taken effect.
 func (st *stage) act(ctx context.Context, action string) error {
-	enforcing, away := st.stack.File(manifest), filepath.Join(st.stack.Dir(), "away.yaml")
 	switch action {
 	case actionStop:
 		return st.stack.StopWebhook()
@@ -64,12 +65,12 @@ func (st *stage) act(ctx context.Context, action string) error {
 		}
 		return st.stack.AwaitBarriers(ctx)
 	case actionUnenforce:
-		if err := os.Rename(enforcing, away); err != nil {
+		if err := st.takeAway(ctx); err != nil {
 			return err
 		}
-		return st.awaitOpen(ctx)
+		return st.awaitNotProven(ctx)
 	case actionEnforce:
-		if err := os.Rename(away, enforcing); err != nil {
+		if err := st.putBack(ctx); err != nil {
 			return err
 		}
 		return st.stack.AwaitReplica(ctx, 0)
@@ -77,15 +78,42 @@ func (st *stage) act(ctx context.Context, action string) error {
 	return fmt.Errorf("action %q is not known", action)
 }
 
-// awaitOpen returns when fieldperm has noticed that enforcement is not proven.
-func (st *stage) awaitOpen(ctx context.Context) error {
+// takeAway takes away what makes kube-apiserver ask fieldperm about writes: the file, or the object, which the guard protects.
+func (st *stage) takeAway(ctx context.Context) error {
+	if st.stack.Topology() == stack.Static {
+		return os.Rename(st.stack.File(manifest), filepath.Join(st.stack.Dir(), "away.yaml"))
+	}
+	if err := st.kubectl(ctx, "delete", "validatingadmissionpolicybinding", "fieldperm-guard"); err != nil {
+		return err
+	}
+	// The API server takes a moment to see that the guard is gone.
+	return wait.PollUntilContextTimeout(ctx, 100*time.Millisecond, stepTimeout, true, func(ctx context.Context) (bool, error) {
+		return st.kubectl(ctx, "patch", "validatingwebhookconfiguration", stack.Configuration, "--type=json", "-p", `[{"op":"replace","path":"/webhooks/0/rules","value":[]}]`) == nil, nil
+	})
+}
+
+// putBack undoes takeAway.
+func (st *stage) putBack(ctx context.Context) error {
+	if st.stack.Topology() == stack.Static {
+		return os.Rename(filepath.Join(st.stack.Dir(), "away.yaml"), st.stack.File(manifest))
+	}
+	for _, name := range []string{"webhooks.yaml", "guard.yaml"} {
+		if err := st.kubectl(ctx, "apply", "--server-side", "--force-conflicts", "-f", st.stack.File(name)); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// awaitNotProven returns when fieldperm has noticed that enforcement is not proven.
+func (st *stage) awaitNotProven(ctx context.Context) error {
 	client, err := st.stack.WebhookClient()
 	if err != nil {
 		return err
 	}
 	defer client.CloseIdleConnections()
 	return wait.PollUntilContextTimeout(ctx, 100*time.Millisecond, stepTimeout, true, func(ctx context.Context) (bool, error) {
-		request, err := http.NewRequestWithContext(ctx, http.MethodGet, st.stack.WebhookURL()+"/readyz/interlock", nil)
+		request, err := http.NewRequestWithContext(ctx, http.MethodGet, st.stack.WebhookURL()+"/readyz/enforcement", nil)
 		if err != nil {
 			return false, err
 		}

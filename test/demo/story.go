@@ -25,7 +25,7 @@ var storyFiles embed.FS
 const (
 	actionStop  = "stop"
 	actionStart = "start"
-	// actionUnenforce removes the admission manifest, actionEnforce restores it.
+	// actionUnenforce takes the webhook granular away, actionEnforce restores it.
 	actionUnenforce = "unenforce"
 	actionEnforce   = "enforce"
 )

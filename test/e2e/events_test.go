@@ -20,7 +20,7 @@ func TestW4_FieldpermMakesItsEventsBehindABarrier(t *testing.T) {
 		w := wire(t, s, user)
 		return func() *corpus.Answer {
 			return send(t, w, http.MethodPost, "/apis/events.k8s.io/v1/namespaces/"+namespace+"/events", "application/json", fields(t, `{"apiVersion":"events.k8s.io/v1","kind":"Event","metadata":{"name":"one"},
-				"regarding":{"apiVersion":"admissionregistration.k8s.io/v1","kind":"ValidatingWebhookConfiguration","name":"fieldperm"},"reason":"InterlockOpened","action":"Test","type":"Warning",
+				"regarding":{"apiVersion":"admissionregistration.k8s.io/v1","kind":"ValidatingWebhookConfiguration","name":"fieldperm"},"reason":"EnforcementNotProven","action":"Test","type":"Warning",
 				"eventTime":"2026-01-01T00:00:00.000000Z","reportingController":"fieldperm.dev/webhook","reportingInstance":"test"}`), "dryRun=All")
 		}
 	}

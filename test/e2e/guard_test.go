@@ -243,12 +243,12 @@ func (g *guarded) ownUser(t *testing.T) {
 		_, err = c.CoreV1().ConfigMaps("kube-system").Patch(t.Context(), "extension-apiserver-authentication", types.MergePatchType, []byte(`{}`), metav1.PatchOptions{DryRun: []string{metav1.DryRunAll}})
 		return err
 	}
-	nonce := map[string][]string{admission.CanaryKey: {"nonce1", "nonce2"}}
-	refusedAs(t, impersonate(rest.ImpersonationConfig{UserName: admission.CanaryUser, Extra: nonce}), admission.CanaryUser, `cannot patch resource "configmaps"`)
+	nonce := map[string][]string{admission.ProbeKey: {"nonce1", "nonce2"}}
+	refusedAs(t, impersonate(rest.ImpersonationConfig{UserName: admission.ProbeUser, Extra: nonce}), admission.ProbeUser, `cannot patch resource "configmaps"`)
 	for _, as := range []rest.ImpersonationConfig{
 		{UserName: "admin", Extra: nonce},
-		{UserName: admission.CanaryUser, Groups: []string{"system:masters"}},
-		{UserName: admission.CanaryUser, Extra: map[string][]string{"example.com/other": {"x"}}},
+		{UserName: admission.ProbeUser, Groups: []string{"system:masters"}},
+		{UserName: admission.ProbeUser, Extra: map[string][]string{"example.com/other": {"x"}}},
 	} {
 		refusedAs(t, impersonate(as), g.own.Name, "cannot impersonate resource")
 	}

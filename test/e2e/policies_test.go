@@ -150,11 +150,8 @@ func policy(t *testing.T, s *stack.Stack, name string, spec *v1alpha1.Conditiona
 	if len(warnings) != len(admission.PolicyWarnings(spec)) {
 		t.Fatalf("%s: warnings: %q", name, warnings)
 	}
-	// Some resources have no object to probe with. The rules are in force in both cases.
 	awaitCondition(t, s, string(text), "Compiled", 30*time.Second, func(status, _, _ string) bool { return status == "True" })
-	awaitCondition(t, s, string(text), "Enforced", 30*time.Second, func(status, reason, message string) bool {
-		return status == "True" || status == "Unknown" && reason == "NotProbed" && !strings.Contains(message, "has not been probed")
-	})
+	awaitCondition(t, s, string(text), "Enforced", 30*time.Second, func(status, _, _ string) bool { return status == "True" })
 }
 
 // as returns a client of a user, with extra that an authenticator would add.

@@ -3,7 +3,6 @@
 package e2e
 
 import (
-	"net/http"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -13,6 +12,7 @@ import (
 	"time"
 
 	"github.com/fieldperm/fieldperm/api/v1alpha1"
+	"github.com/fieldperm/fieldperm/generators/webhooks"
 	"github.com/fieldperm/fieldperm/test/cluster"
 	"github.com/fieldperm/fieldperm/test/stack"
 )
@@ -49,63 +49,76 @@ func says(t *testing.T, message string, parts ...string) {
 	}
 }
 
-// TestA6_W2_EnforcedIsProbed: Enforced is True if a dry-run write through each endpoint was refused. Its message names the endpoints that
-// were not probed.
-func TestA6_W2_EnforcedIsProbed(t *testing.T) {
+// TestA6_W2_EnforcedFollowsAtOnce: Enforced is True as soon as every kube-apiserver has the rules, also where no object exists: of subresources, of
+// bindings, of schemas, and of policies that deny deletions and connections.
+func TestA6_W2_EnforcedFollowsAtOnce(t *testing.T) {
 	t.Parallel()
+	const policy = v1alpha1.ConditionalPolicyResource
+	denies := func(name, verbs, resources string) string {
+		return `{"apiVersion":"fieldperm.dev/v1alpha1","kind":"ConditionalPolicy","metadata":{"name":"` + name + `"},"spec":{"subjects":[{"kind":"User","name":"nobody"}],"verbs":[` + verbs +
+			`],"resources":[{"apiGroups":[""],"resources":[` + resources + `]}],"effect":"Deny","condition":"request.name == 'x'"}}`
+	}
 	for name, topology := range map[string]stack.Topology{"Static": stack.Static, "REST": stack.REST} {
 		t.Run(name, func(t *testing.T) {
 			s := startOwn(t, stack.Config{Topology: topology})
 			install(t, s)
-			t.Run("Subresources", func(t *testing.T) { subresourcesAreProbed(t, s) })
-			t.Run("Bindings", func(t *testing.T) { bindingsAreProbed(t, s) })
-			t.Run("Schemas", func(t *testing.T) { schemasAreProbed(t, s) })
+			for _, c := range []struct{ resource, name, document string }{
+				{"uncoveredpermissionset", "scaled", uncoveredSet("scaled", "granular:scale", "apps", "deployments")},
+				{"uncoveredpermissionset", "placed", uncoveredSet("placed", "granular:nodeAssignment", "", "pods")},
+				{"uncoveredpermissionset", "conditional", uncoveredSet("conditional", "granular:data", "", "configmaps") +
+					"  matchConditions: [{name: one, expression: \"request.userInfo.username == 'unknown' && request.namespace == 'nowhere'\"}]\n"},
+				{"permissionschema", "immutable", immutability("immutable", "{path: .immutable, verb: example.com/immutability, excluded: true}")},
+				{policy, "all", denies("all", `"create","update","patch","delete","deletecollection"`, `"configmaps","pods/exec"`)},
+				{policy, "namespaces", denies("namespaces", `"delete"`, `"namespaces"`)},
+				{policy, "evictions", denies("evictions", `"create"`, `"pods/eviction"`)},
+			} {
+				t.Run(c.name, func(t *testing.T) {
+					remove(t, s, c.resource, c.name)
+					mustKubectl(t, s, c.document, "apply", "-f", "-")
+					mustKubectl(t, s, "", "wait", "--for=condition=Enforced", "--timeout=10s", c.resource, c.name)
+					enforced(t, s, c.resource, c.name, "True Enforced", "all kube-apiservers (1) have loaded the rules")
+				})
+			}
 			t.Run("WithoutItsVerb", func(t *testing.T) { aSetWithoutItsVerbIsNotEnforced(t, s) })
-			t.Run("MatchConditions", func(t *testing.T) { matchConditionsDoNotKeepProbesOut(t, s) })
-			t.Run("Policies", func(t *testing.T) { policiesAreProbed(t, s) })
+			t.Run("Edited", func(t *testing.T) { anEditIsPutRight(t, s) })
+			if got := mustKubectl(t, s, "", "get", "deployments,pods,configmaps", "-n", "default", "-o", "name"); strings.Contains(got, "probe") {
+				t.Errorf("probes left something:\n%s", got)
+			}
 		})
 	}
 }
 
-// subresourcesAreProbed: an endpoint of an object is probed as soon as an object exists.
-func subresourcesAreProbed(t *testing.T, s *stack.Stack) {
+// anEditIsPutRight: an administrator removes the rules, and leaves the path. The servers that have loaded that do not count as those that have the rules.
+func anEditIsPutRight(t *testing.T, s *stack.Stack) {
 	t.Helper()
-	grant(t, s, "deployer", rule("apps", []string{"deployments"}, "create", "update", "patch"))
-	remove(t, s, "uncoveredpermissionset", "probed")
-	apply(t, s, uncoveredSet("probed", "granular:scale", "apps", "deployments"))
-	enforced(t, s, "uncoveredpermissionset", "probed", "Unknown NotProbed", "deployments/scale.apps: not probed, because it takes an object that exists", "refused through deployments.apps")
-
-	// kube-apiserver asks the webhook about a Deployment. From then on fieldperm can probe with it.
-	mustKubectl(t, s, "", "create", "deployment", "probed", "--image=x")
-	remove(t, s, "deployment", "probed")
-	expect(t, send(t, wire(t, s, "deployer"), http.MethodPatch, "/apis/apps/v1/namespaces/default/deployments/probed", merge, fields(t, `{"metadata":{"labels":{"a":"b"}}}`), "dryRun=All"), 200)
-	enforced(t, s, "uncoveredpermissionset", "probed", "True Enforced", "refused through deployments.apps, deployments/scale.apps")
-	if got := mustKubectl(t, s, "", "get", "deployments,pods", "-A", "-o", "name"); got != "deployment.apps/probed\n" {
-		t.Errorf("probes left something:\n%s", got)
+	const probed = "jsonpath={.webhooks[?(@.name=='" + webhooks.ProbeWebhook + "')].clientConfig.url} {.webhooks[0].rules}"
+	read := func() (path, rules string) {
+		path, rules, _ = strings.Cut(mustKubectl(t, s, "", "get", "validatingwebhookconfiguration", webhooks.UncoveredName, "-o", probed), " ")
+		return path, rules
 	}
-}
-
-// bindingsAreProbed: a Binding writes into Pods. Both endpoints for bindings are probed without a Pod. The subresources that change owners
-// need a Pod.
-func bindingsAreProbed(t *testing.T, s *stack.Stack) {
-	t.Helper()
-	grant(t, s, "placer", rule("", []string{"pods"}, "create", "update", "patch"))
-	remove(t, s, "uncoveredpermissionset", "placed")
-	apply(t, s, uncoveredSet("placed", "granular:nodeAssignment", "", "pods"))
-	enforced(t, s, "uncoveredpermissionset", "placed", "Unknown NotProbed", "pods/ephemeralcontainers: not probed", "pods/resize: not probed", "refused through bindings, pods, pods/binding")
-
-	put(t, s, `{"apiVersion":"v1","kind":"Pod","metadata":{"name":"placed"},"spec":{"automountServiceAccountToken":false,"containers":[{"name":"web","image":"x"}]}}`)
-	remove(t, s, "pod", "placed")
-	expect(t, send(t, wire(t, s, "placer"), http.MethodPatch, "/api/v1/namespaces/default/pods/placed", merge, fields(t, `{"metadata":{"labels":{"a":"b"}}}`), "dryRun=All"), 200)
-	enforced(t, s, "uncoveredpermissionset", "placed", "True Enforced", "refused through bindings, pods, pods/binding, pods/ephemeralcontainers, pods/resize")
-}
-
-// schemasAreProbed: the barriers of a PermissionSchema are probed like the barriers of a set.
-func schemasAreProbed(t *testing.T, s *stack.Stack) {
-	t.Helper()
-	remove(t, s, "permissionschema", "probed")
-	apply(t, s, immutability("probed", "{path: .immutable, verb: example.com/immutability, excluded: true}"))
-	enforced(t, s, "permissionschema", "probed", "True Enforced", "refused through configmaps")
+	remove(t, s, "uncoveredpermissionset", "edited")
+	apply(t, s, uncoveredSet("edited", "granular:data", "", "configmaps"))
+	enforced(t, s, "uncoveredpermissionset", "edited", "True Enforced")
+	before, _ := read()
+	mustKubectl(t, s, "", "delete", "validatingadmissionpolicybinding", webhooks.GuardName)
+	for deadline := time.Now().Add(20 * time.Second); ; time.Sleep(pause) {
+		if _, _, err := kubectl(t, s, "", "patch", "validatingwebhookconfiguration", webhooks.UncoveredName, "--type=json", "-p", `[{"op":"replace","path":"/webhooks/0/rules/0/resources","value":["nothing"]}]`); err == nil {
+			break
+		}
+		if time.Now().After(deadline) {
+			t.Fatal("the guard still holds")
+		}
+	}
+	for deadline := time.Now().Add(20 * time.Second); ; time.Sleep(pause) {
+		after, rules := read()
+		if strings.Contains(rules, `"configmaps"`) && after != before {
+			break
+		}
+		if time.Now().After(deadline) {
+			t.Fatalf("the path is %s, was %s; the rules are %s", after, before, rules)
+		}
+	}
+	enforced(t, s, "uncoveredpermissionset", "edited", "True Enforced")
 }
 
 // aSetWithoutItsVerbIsNotEnforced: the verb of a set disappears with the PermissionSchema that defines it, while the endpoint still has rules.
@@ -115,18 +128,9 @@ func aSetWithoutItsVerbIsNotEnforced(t *testing.T, s *stack.Stack) {
 	remove(t, s, "uncoveredpermissionset", "bars")
 	apply(t, s, immutability("gives", `{path: '.data["gives"]', verb: example.com/gives}`))
 	apply(t, s, uncoveredSet("bars", "granular:example.com/gives", "", "configmaps"))
-	enforced(t, s, "uncoveredpermissionset", "bars", "True Enforced", "refused through configmaps")
+	enforced(t, s, "uncoveredpermissionset", "bars", "True Enforced")
 	mustKubectl(t, s, "", "delete", "permissionschema", "gives")
 	enforced(t, s, "uncoveredpermissionset", "bars", "False NothingGuarded", "no field of a known kind has one of its verbs")
-}
-
-// matchConditionsDoNotKeepProbesOut: the user of the probes fulfils no condition, and the barrier is probed.
-func matchConditionsDoNotKeepProbesOut(t *testing.T, s *stack.Stack) {
-	t.Helper()
-	remove(t, s, "uncoveredpermissionset", "conditional")
-	mustKubectl(t, s, uncoveredSet("conditional", "granular:data", "", "configmaps")+
-		"  matchConditions: [{name: one, expression: \"request.userInfo.username == 'unknown' && request.namespace == 'nowhere'\"}]\n", "apply", "-f", "-")
-	enforced(t, s, "uncoveredpermissionset", "conditional", "True Enforced", "refused through configmaps")
 }
 
 // TestA6_W2_AServerThatDoesNotAsk: the configuration that fieldperm reads is correct, but one kube-apiserver does not call the webhook. The
@@ -139,13 +143,15 @@ func TestA6_W2_AServerThatDoesNotAsk(t *testing.T) {
 	}
 	s := startOwn(t, stack.Config{Topology: stack.REST, Address: address})
 	install(t, s)
+	// Kube-apiservers write one slice. What anybody adds beside it names no server.
+	mustKubectl(t, s, `{"apiVersion":"discovery.k8s.io/v1","kind":"EndpointSlice","metadata":{"name":"mine","labels":{"kubernetes.io/service-name":"kubernetes"}},"addressType":"IPv4","endpoints":[{"addresses":["192.0.2.1"]}],"ports":[{"port":6443}]}`, "apply", "-f", "-")
 	apply(t, s, uncoveredSet("bared", "granular:data", "", "configmaps"))
 	enforced(t, s, "uncoveredpermissionset", "bared", "True Enforced")
 	bare := s.ServerConfig()
 	bare.ExtraArgs["disable-admission-plugins"] = []string{"ServiceAccount", "ValidatingAdmissionWebhook"}
 	must(t, s.AddAPIServer(t.Context(), "bare", bare))
 	must(t, s.Publish(t.Context(), cluster.APIServer, "bare"))
-	enforced(t, s, "uncoveredpermissionset", "bared", "False NotRefused", "kube-apiserver "+address, "of configmaps: was not refused", "ValidatingAdmissionWebhook is on")
+	enforced(t, s, "uncoveredpermissionset", "bared", "False NotLoaded", "kube-apiserver "+address, "does not have the rules", "ValidatingAdmissionWebhook is on")
 	must(t, s.Publish(t.Context(), cluster.APIServer))
 	enforced(t, s, "uncoveredpermissionset", "bared", "True Enforced")
 }
@@ -215,29 +221,4 @@ func TestA6_F6_StatusNamesTheGuardedFields(t *testing.T) {
 		}
 	}
 	says(t, mustKubectl(t, s, "", "get", "uncoveredpermissionset", "bearing", "-o", `jsonpath={.status.conditions[?(@.type=="Compiled")].message}`), `"comings"`, "install its definition first")
-}
-
-// policiesAreProbed: a Deny is Enforced if kube-apiserver asks the webhook for each operation that it denies. A deletion takes an object, which
-// a dry run shows.
-func policiesAreProbed(t *testing.T, s *stack.Stack) {
-	t.Helper()
-	const kind = v1alpha1.ConditionalPolicyResource
-	apply := func(name, verbs, resources string) {
-		t.Helper()
-		remove(t, s, kind, name)
-		mustKubectl(t, s, `{"apiVersion":"fieldperm.dev/v1alpha1","kind":"ConditionalPolicy","metadata":{"name":"`+name+`"},"spec":{"subjects":[{"kind":"User","name":"nobody"}],"verbs":[`+verbs+
-			`],"resources":[{"apiGroups":[""],"resources":[`+resources+`]}],"effect":"Deny","condition":"request.name == 'x'"}}`, "apply", "-f", "-")
-	}
-	apply("probed-all", `"create","update","patch","delete","deletecollection"`, `"configmaps","pods/exec"`)
-	enforced(t, s, kind, "probed-all", "True Enforced", "refused through", "configmaps", "deletions of configmaps", "connections by pods/exec")
-	apply("probed-namespaces", `"delete"`, `"namespaces"`)
-	enforced(t, s, kind, "probed-namespaces", "Unknown NotProbed", "deletions of namespaces: not probed, because it takes an object that exists")
-	grant(t, s, "ender", rule("", []string{"namespaces"}, "delete"))
-	create(t, s, map[string]any{"apiVersion": "v1", "kind": "Namespace", "metadata": map[string]any{"name": "to-be-probed"}})
-	expect(t, send(t, wire(t, s, "ender"), http.MethodDelete, "/api/v1/namespaces/to-be-probed", "", nil, "dryRun=All"), 200)
-	enforced(t, s, kind, "probed-namespaces", "True Enforced", "refused through deletions of namespaces")
-	mustKubectl(t, s, "", "get", "namespace", "to-be-probed")
-	mustKubectl(t, s, "", "get", "configmap", "-n", "kube-system", "extension-apiserver-authentication")
-	apply("probed-evictions", `"create"`, `"pods/eviction"`)
-	enforced(t, s, kind, "probed-evictions", "True Enforced", "takes no probe")
 }

@@ -28,8 +28,8 @@ const (
 	authorizedTTL = 3 * time.Second
 	// decisionTTL is the time for which fieldperm keeps the decision of a check here. The default is 10 s.
 	decisionTTL = time.Second
-	// interval is the time between two proofs of enforcement here. The default is 5 s.
-	interval = time.Second
+	// interval is the time between two proofs of enforcement here. The default is 5 s. A busy machine needs one for a round.
+	interval = 2 * time.Second
 )
 
 func TestMain(m *testing.M) {
@@ -49,7 +49,7 @@ func configuration(t *testing.T, topology stack.Topology) stack.Config {
 	return stack.Config{
 		Bin: bin, Schemas: []string{file}, Topology: topology, Replicas: 2, Proxied: true,
 		AuthorizedTTL: authorizedTTL, UnauthorizedTTL: time.Second,
-		Arguments: []string{"--decision-cache-ttl=" + decisionTTL.String(), "--interlock-interval=" + interval.String(), "--release-delay=" + releaseDelay.String()},
+		Arguments: []string{"--decision-cache-ttl=" + decisionTTL.String(), "--proof-interval=" + interval.String(), "--release-delay=" + releaseDelay.String()},
 	}
 }
 

@@ -6,6 +6,10 @@ import (
 	"errors"
 	"flag"
 	"fmt"
+	"os"
+	"path/filepath"
+	"regexp"
+	"strings"
 	"testing"
 	"time"
 
@@ -13,18 +17,18 @@ import (
 	"github.com/fieldperm/fieldperm/test/stack"
 )
 
-// restarts is how often TestFaults_AServerThatStartsAgain ends an API server.
-var restarts = flag.Int("restarts", 2, "how often an API server is killed and starts again without the webhook")
+// restarts is how often TestFaults_AServerThatStartsAgain ends an API server in each way.
+var restarts = flag.Int("restarts", 1, "how often an API server is killed and starts again, in each way")
 
 // openTwo opens a scene with two API servers, and starts its writers.
-func openTwo(t *testing.T, arguments ...string) *scene {
+func openTwo(t *testing.T, topology stack.Topology, arguments ...string) *scene {
 	t.Helper()
 	address, err := cluster.PublicAddress()
 	must(t, err)
 	if address == "" {
 		t.Skip("this machine has loopback addresses only, which the API server refuses in EndpointSlices: give an interface an address")
 	}
-	config := configuration(t, stack.REST)
+	config := configuration(t, topology)
 	config.Address = address
 	config.Arguments = append(config.Arguments, arguments...)
 	c := open(t, config)
@@ -42,36 +46,80 @@ func withoutWebhook(c *scene) cluster.Config {
 	return server
 }
 
-// TestFaults_AServerThatStartsAgain: a proof is about one run of a process. An API server is killed, and starts again at once, at the same address, without
-// the webhook. No round of proofs is in between: only the end of its watch shows it.
+// withoutAuthorizer returns the flags of an API server that does not ask fieldperm who may write.
+func withoutAuthorizer(t *testing.T, c *scene) cluster.Config {
+	t.Helper()
+	server := c.ServerConfig()
+	server.AuthorizationConfig = filepath.Join(t.TempDir(), "authorization.yaml")
+	must(t, os.WriteFile(server.AuthorizationConfig, []byte(`apiVersion: apiserver.config.k8s.io/v1
+kind: AuthorizationConfiguration
+authorizers:
+- {type: Node, name: node}
+- {type: RBAC, name: rbac}
+`), 0o600))
+	return server
+}
+
+// withOtherManifest returns the flags of an API server whose static manifest leaves out what the scalers write.
+func withOtherManifest(t *testing.T, c *scene) cluster.Config {
+	t.Helper()
+	server, dir := c.ServerConfig(), t.TempDir()
+	manifest, err := os.ReadFile(c.File(staticManifest))
+	must(t, err)
+	narrowed, err := loosened(manifest, narrow)
+	must(t, err)
+	must(t, os.WriteFile(filepath.Join(dir, filepath.Base(staticManifest)), narrowed, 0o600))
+	config, err := os.ReadFile(server.AdmissionConfig)
+	must(t, err)
+	server.AdmissionConfig = c.File("other.yaml") // Beside the first, whose paths are relative.
+	must(t, os.WriteFile(server.AdmissionConfig, regexp.MustCompile(`staticManifestsDir: .*`).ReplaceAll(config, []byte("staticManifestsDir: "+dir)), 0o600))
+	return server
+}
+
+// TestFaults_AServerThatStartsAgain: a proof is about one run of a process. An API server is killed, and starts again at once, at the same address, otherwise
+// than before. No round of proofs is in between: only the end of its watch shows it.
 func TestFaults_AServerThatStartsAgain(t *testing.T) {
-	c := openTwo(t, "--interlock-interval=20s", "--release-delay=3m")
-	again := func(config func(*scene) cluster.Config) action {
-		return func(t *testing.T, c *scene) {
-			t.Helper()
-			crash("second")(t, c)
-			must(t, c.Replace("second", config(c)))
-			boot("second")(t, c)
-		}
-	}
-	var faults []fault
-	for i := range *restarts {
-		faults = append(faults, fault{
-			name: fmt.Sprintf("killed, and starts again without the webhook, %d", i+1), generic: true, lasts: authorizedTTL, end: again((*scene).ServerConfig),
-			begin: func(t *testing.T, c *scene) {
+	for _, scenes := range []struct {
+		title    string
+		topology stack.Topology
+		ways     map[string]func(*testing.T, *scene) cluster.Config
+	}{
+		{"objects of the API server", stack.REST, map[string]func(*testing.T, *scene) cluster.Config{
+			"without the webhook": func(_ *testing.T, c *scene) cluster.Config { return withoutWebhook(c) }, "without the authorizer": withoutAuthorizer,
+		}},
+		{"static manifests", stack.Static, map[string]func(*testing.T, *scene) cluster.Config{"with another file": withOtherManifest}},
+	} {
+		t.Run(strings.ReplaceAll(scenes.title, " ", "_"), func(t *testing.T) {
+			c := openTwo(t, scenes.topology, "--proof-interval=20s", "--release-delay=3m")
+			again := func(t *testing.T, config cluster.Config) {
 				t.Helper()
-				c.auditor.barriersDown.Store(true)
-				again(withoutWebhook)(t, c)
-			},
+				crash("second")(t, c)
+				must(t, c.Replace("second", config))
+				boot("second")(t, c)
+			}
+			var faults []fault
+			for i := range *restarts {
+				for way, config := range scenes.ways {
+					faults = append(faults, fault{
+						name: fmt.Sprintf("killed, and starts again %s, %d", way, i+1), generic: true, lasts: authorizedTTL,
+						end: func(t *testing.T, c *scene) { t.Helper(); again(t, c.ServerConfig()) },
+						begin: func(t *testing.T, c *scene) {
+							t.Helper()
+							c.auditor.barriersDown.Store(true)
+							again(t, config(t, c))
+						},
+					})
+				}
+			}
+			c.playAll(t, "an API server that starts again: "+scenes.title, faults)
 		})
 	}
-	c.playAll(t, "an API server that starts again", faults)
 }
 
 // TestFaults_SeveralAPIServers: fieldperm proves every API server that is published as an endpoint of the Service "kubernetes". Such
 // endpoints may not have a loopback address.
 func TestFaults_SeveralAPIServers(t *testing.T) {
-	c := openTwo(t)
+	c := openTwo(t, stack.REST)
 	bare := func(name string) func(t *testing.T, c *scene) {
 		return func(t *testing.T, c *scene) {
 			t.Helper()
@@ -101,8 +149,8 @@ func TestFaults_SeveralAPIServers(t *testing.T) {
 				must(t, err)
 				must(t, c.PublishAt(t.Context(), port, cluster.APIServer, "second"))
 				await(t, recoverWithin, func() error {
-					if !c.allOpen(t) {
-						return errors.New("the interlock is closed")
+					if !c.allNotProven(t) {
+						return errors.New("enforcement is proven")
 					}
 					return nil
 				})
@@ -112,10 +160,10 @@ func TestFaults_SeveralAPIServers(t *testing.T) {
 			},
 			check: func(t *testing.T, c *scene, _ time.Time, _ []event) time.Duration {
 				t.Helper()
-				if !c.allOpen(t) {
-					t.Error("the interlock is closed while one API server has no webhook")
+				if !c.allNotProven(t) {
+					t.Error("enforcement is proven while one API server has no webhook")
 				}
-				c.requireEvent(t, "InterlockOpened", stack.Configuration)
+				c.requireEvent(t, "EnforcementNotProven", stack.Configuration)
 				return 0
 			},
 		},

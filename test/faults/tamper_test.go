@@ -25,18 +25,18 @@ import (
 )
 
 const (
-	// canaryTimeout is the time that fieldperm waits for the answer to a canary.
-	canaryTimeout = 3 * time.Second
+	// probeTimeout is the time that fieldperm waits for the answer to a probe.
+	probeTimeout = 3 * time.Second
 	// proofLife is the time for which a proof is valid.
 	proofLife = 2 * interval
 	// releaseDelay is the time for which fieldperm holds a deleted configuration here. The default is much longer.
-	releaseDelay = 8 * time.Second
+	releaseDelay = 10 * time.Second
 
 	// tamperLasts is longer than the lifetime of any earlier Allow.
 	tamperLasts = authorizedTTL + proofLife + time.Second
-	// tamperWindow is the time in which forbidden writes may be stored: until the next canary has returned or timed out, fieldperm gives no
+	// tamperWindow is the time in which forbidden writes may be stored: until the next probe has returned or timed out, fieldperm gives no
 	// Allow by the last proof, and kube-apiserver has dropped the last Allow.
-	tamperWindow = interval + canaryTimeout + authorizedTTL
+	tamperWindow = interval + probeTimeout + authorizedTTL
 	// staticWindow is shorter: a changed file makes enforcement unproven at once, or at the next check if no file event occurs.
 	staticWindow = time.Second + authorizedTTL
 )
@@ -166,7 +166,7 @@ func unguarded(name string, change loosening, then action) fault {
 			var err error
 			intact, err = c.admin.AdmissionregistrationV1().ValidatingWebhookConfigurations().Get(t.Context(), stack.Configuration, metav1.GetOptions{})
 			must(t, err)
-			before = c.opened(t)
+			before = c.withdrawals(t)
 			must(t, c.admin.AdmissionregistrationV1().ValidatingAdmissionPolicyBindings().Delete(t.Context(), guardName, metav1.DeleteOptions{}))
 			// The API server learns by a watch that the guard is gone.
 			await(t, 20*time.Second, func() error { return c.tamper(t, change) })
@@ -177,8 +177,8 @@ func unguarded(name string, change loosening, then action) fault {
 		},
 		check: func(t *testing.T, c *scene, _ time.Time, _ []event) time.Duration {
 			t.Helper()
-			c.requireOpened(t, before)
-			c.requireEvent(t, "InterlockOpened", stack.Configuration)
+			c.requireWithdrawn(t, before)
+			c.requireEvent(t, "EnforcementNotProven", stack.Configuration)
 			return 0
 		},
 		end: func(t *testing.T, c *scene) {
@@ -220,14 +220,7 @@ func restore(t *testing.T, c *scene) {
 // notices them when kube-apiserver does.
 func staticTampering() []fault {
 	edited := func(name string, change loosening) fault {
-		return manifest(name, func(content []byte) ([]byte, error) {
-			var configuration admissionregistrationv1.ValidatingWebhookConfiguration
-			if err := yaml.Unmarshal(content, &configuration); err != nil {
-				return nil, err
-			}
-			change(&configuration)
-			return yaml.Marshal(configuration)
-		})
+		return manifest(name, func(content []byte) ([]byte, error) { return loosened(content, change) })
 	}
 	killed := edited("has failurePolicy Ignore, fieldperm killed", ignore)
 	tampered := killed.begin
@@ -249,7 +242,17 @@ func staticTampering() []fault {
 	}
 }
 
-// decoy makes a webhook of another name answer canaries, while the rules of granular do not contain Deployments.
+// loosened changes a manifest.
+func loosened(manifest []byte, change loosening) ([]byte, error) {
+	var configuration admissionregistrationv1.ValidatingWebhookConfiguration
+	if err := yaml.Unmarshal(manifest, &configuration); err != nil {
+		return nil, err
+	}
+	change(&configuration)
+	return yaml.Marshal(configuration)
+}
+
+// decoy makes a webhook of another name answer probes, while the rules of granular do not contain Deployments.
 func decoy(c *admissionregistrationv1.ValidatingWebhookConfiguration) {
 	answering := c.Webhooks[0].DeepCopy()
 	answering.Name = "decoy.example.com"
@@ -274,7 +277,7 @@ func manifest(name string, change func([]byte) ([]byte, error)) fault {
 		begin: func(t *testing.T, c *scene) {
 			t.Helper()
 			c.auditor.barriersDown.Store(true)
-			before = c.opened(t)
+			before = c.withdrawals(t)
 			var err error
 			intact, err = os.ReadFile(c.File(staticManifest))
 			must(t, err)
@@ -289,8 +292,8 @@ func manifest(name string, change func([]byte) ([]byte, error)) fault {
 		},
 		check: func(t *testing.T, c *scene, _ time.Time, _ []event) time.Duration {
 			t.Helper()
-			c.requireOpened(t, before)
-			c.requireEvent(t, "InterlockOpened", "fieldperm.static.k8s.io")
+			c.requireWithdrawn(t, before)
+			c.requireEvent(t, "EnforcementNotProven", "fieldperm.static.k8s.io")
 			return 0
 		},
 		end: func(t *testing.T, c *scene) { t.Helper(); write(t, c, intact) },
@@ -299,26 +302,26 @@ func manifest(name string, change func([]byte) ([]byte, error)) fault {
 
 const staticManifest = "admission/fieldperm.yaml"
 
-// requireOpened checks that the metric of every replica that ran all the time has counted a loss of the enforcement proof.
-func (c *scene) requireOpened(t *testing.T, before []int) {
+// requireWithdrawn checks that the metric of every replica that ran all the time has counted a loss of the enforcement proof.
+func (c *scene) requireWithdrawn(t *testing.T, before []int) {
 	t.Helper()
-	for number, after := range c.opened(t) {
+	for number, after := range c.withdrawals(t) {
 		if after >= 0 && before[number] >= 0 && after <= before[number] {
-			t.Errorf("replica %d: fieldperm_interlock_transitions_total{to=\"open\"} is %d as before", number, after)
+			t.Errorf("replica %d: fieldperm_enforcement_transitions_total{to=\"not_proven\"} is %d as before", number, after)
 		}
 	}
 }
 
-// opened returns how often each replica lost its enforcement proof, -1 for a replica that is not running.
-func (c *scene) opened(t *testing.T) []int {
+// withdrawals returns how often each replica lost its enforcement proof, -1 for a replica that is not running.
+func (c *scene) withdrawals(t *testing.T) []int {
 	t.Helper()
-	return c.metric(t, `fieldperm_interlock_transitions_total{to="open"}`)
+	return c.metric(t, `fieldperm_enforcement_transitions_total{to="not_proven"}`)
 }
 
-// allOpen reports whether enforcement is not proven at every replica.
-func (c *scene) allOpen(t *testing.T) bool {
+// allNotProven reports whether enforcement is not proven at every replica.
+func (c *scene) allNotProven(t *testing.T) bool {
 	t.Helper()
-	return !slices.Contains(c.metric(t, "fieldperm_interlock_closed"), 1)
+	return !slices.Contains(c.metric(t, "fieldperm_enforcement_proven"), 1)
 }
 
 // metric returns the value of a metric of each replica, -1 for a replica that is not running.

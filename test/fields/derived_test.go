@@ -225,7 +225,7 @@ var telling = map[string][]any{
 		map[string]any{"example.com/a": "b", "container.seccomp.security.alpha.kubernetes.io/web": "runtime/default"},
 		map[string]any{"example.com/a": "b", "scheduler.alpha.kubernetes.io/critical-pod": ""},
 	},
-	".metadata.labels":                                  {map[string]any{"app": "web", "track": "canary", "tier": "a"}, map[string]any{"app": "web", "track": "stable", "tier": "b"}},
+	".metadata.labels":                                  {map[string]any{"app": "web", "track": "probe", "tier": "a"}, map[string]any{"app": "web", "track": "stable", "tier": "b"}},
 	".spec.containers[*].securityContext":               {map[string]any{"appArmorProfile": map[string]any{"type": "RuntimeDefault"}}},
 	".spec.initContainers[*].securityContext":           {map[string]any{"appArmorProfile": map[string]any{"type": "RuntimeDefault"}}},
 	".spec.securityContext":                             {map[string]any{"appArmorProfile": map[string]any{"type": "RuntimeDefault"}}},

@@ -14,9 +14,9 @@ import (
 	"k8s.io/apimachinery/pkg/runtime"
 
 	"github.com/fieldperm/fieldperm/fieldperm"
-	"github.com/fieldperm/fieldperm/internal/probe/sampleobject"
 	"github.com/fieldperm/fieldperm/schema"
 	"github.com/fieldperm/fieldperm/test/openapi"
+	"github.com/fieldperm/fieldperm/test/sampleobject"
 )
 
 const dryRun = "?dryRun=All&fieldManager=fields"

@@ -51,7 +51,7 @@ var layers = []layer{
 	{"libraries", []string{
 		"config", "docs/reference", "generators", "internal/certificates", "internal/conditions",
 		"internal/configfile", "internal/fieldtree", "internal/finding/findingtest", "internal/metrics",
-		"internal/probe/sampleobject", "internal/refresh", "internal/reload", "internal/tracing", "internal/version",
+		"internal/refresh", "internal/reload", "internal/tracing", "internal/version",
 	}},
 	// What endpoints and controllers consist of, and generators from Go types.
 	{"components", []string{
@@ -63,7 +63,7 @@ var layers = []layer{
 	}},
 	// The code of the command lines, and controllers that watch services.
 	{"commands", []string{
-		"internal/diagnosis", "internal/generate", "internal/observation", "internal/policies", "internal/preflight", "internal/probe", "internal/refusal", "internal/status", "internal/tighten/apply",
+		"internal/diagnosis", "internal/generate", "internal/observation", "internal/policies", "internal/preflight", "internal/refusal", "internal/status", "internal/tighten/apply",
 	}},
 	// Everything that the webhook server runs, and the commands of the kubectl plugin. Neither imports the other.
 	{"server and plugin", []string{
@@ -77,7 +77,7 @@ var layers = []layer{
 	// on fieldperm.
 	{"test tools", []string{
 		"test/aggregated/brewery/v1", "test/aggregated/brewery/v1beta1", "test/aggregated/plain/openapi", "test/aggregated/plain/v1",
-		"test/bench/ratios", "test/fakeapi", "test/issuer", "test/mutation/edit", "test/noop", "test/openapi", "test/previous", "test/process", "test/sender", "test/store", "test/watchdog",
+		"test/bench/ratios", "test/fakeapi", "test/issuer", "test/minors", "test/mutation/edit", "test/noop", "test/openapi", "test/previous", "test/process", "test/sampleobject", "test/sender", "test/store", "test/watchdog",
 	}},
 	// API servers, the API of an aggregated one, and compiled schemas.
 	{"test cluster", []string{
@@ -94,7 +94,7 @@ var layers = []layer{
 	// Packages that no package imports.
 	{"tests", []string{
 		"test/aggregated", "test/aggregated/plain", "test/asks", "test/bench", "test/chain", "test/contrib", "test/controllers", "test/controllers/thirdparty", "test/crdrefdocs", "test/demo", "test/deploy", "test/docs", "test/e2e", "test/endpoints", "test/faults", "test/fields", "test/ladder",
-		"test/load", "test/model", "test/mutation", "test/noop/cmd", "test/oracle/cmd", "test/oracle/faults", "test/patch", "test/recipes", "test/scale", "test/soak", "test/suite",
+		"test/load", "test/model", "test/mutation", "test/noop/cmd", "test/oracle/cmd", "test/oracle/faults", "test/patch", "test/recipes", "test/scale", "test/soak", "test/suite", "test/versions",
 	}},
 }
 

@@ -10,7 +10,7 @@ import (
 )
 
 // sharing are the modules of this repository that are built beside fieldperm. test/crdrefdocs/tools is not among them: crd-ref-docs
-// needs older libraries of Kubernetes. The modules of test/controllers and those below test/peers are those of other projects, with the
+// needs older libraries of Kubernetes; nor are those of test/controlplane/versions, which are made of them. The modules of test/controllers and those below test/peers are those of other projects, with the
 // libraries that these compile with.
 var sharing = []string{"examples/operator", "generators/analyzer", "hack/tools", "test/browser", "test/controlplane", "test/deploy/tools", "test/observability", "test/peers/fieldperm", "test/peers/policy"}
 

@@ -101,7 +101,7 @@ func startWith(t *testing.T, all []*corpus.Scenario, schemas []string, arguments
 		must(t, err)
 		rest.Write(grants)
 	}
-	// A canary needs an object.
+	// A probe needs an object.
 	shared, err := os.ReadFile(filepath.Join(scenariosRoot, "shared", "objects", "deployment.yaml"))
 	must(t, err)
 	var object map[string]any

@@ -10,17 +10,17 @@ import "fmt"
 //  2. An answer of /authorize that takes longer than the authorizer's timeout is not used.
 //  3. A kube-apiserver keeps an Allow no longer than authorizedTTL, and loses it when it restarts.
 //  4. A request reaches admission within --request-timeout of its authorization, or never.
-//  5. A kube-apiserver acts on a change of the webhook configuration in less than the settle time, and takes changes
-//     in their order. After a restart it acts on the stored configuration.
+//  5. A kube-apiserver takes the changes of webhook configurations in their order, however late. After a restart it acts on the stored ones.
 //  6. A kube-apiserver is known to fieldperm before it serves users.
-//  7. Nonces and tokens cannot be forged, and a canary changes nothing wherever it arrives. So the model represents a
-//     canary as a check of the server's behaviour at one moment of the round.
+//  7. Nonces and tokens cannot be forged, and a probe changes nothing wherever it arrives. So the model represents a
+//     probe as a check of the server's behaviour at one moment of the round.
 //  8. fieldperm reads the configuration as it is stored at that moment (no cache). Its watch may be late or silent.
 //  9. Administrators do not remove the finalizer by hand, and loosen nothing (guard), except in variants with tampering.
-//  10. A kube-apiserver acts on the configuration that it publishes as loaded.
+//  10. The end of a kube-apiserver ends its watch before another process answers at its address.
+//  11. A kube-apiserver acts on the configuration that it publishes as loaded.
 //
 // Requests affect each other in one place only, the cache of their kube-apiserver. So it is enough to follow one request at a time on one
-// server. All servers are alike, and canaries reach them in any order: so that server is number 0 (home).
+// server. All servers are alike, and probes reach them in any order: so that server is number 0 (home).
 //
 // Limits of spans are inclusive: an action with a span of N ticks can still happen at the Nth.
 
@@ -31,8 +31,6 @@ const home = 0
 const (
 	proofLife = 2 // two intervals: the life of a proof, counted from the start of its round
 	inFlight  = 1 // --request-timeout
-	visible   = 1 // the maximum time until a change of the configuration reaches a server
-	settle    = visible + 1
 )
 
 // spans are the spans that variants shorten.

@@ -25,9 +25,9 @@ func (r restRules) steps(from rest, do func(step, rest)) {
 			emit("user", 0, action, to)
 		})
 	}
-	if to := from; to.tick(r) {
-		emit("time", 0, "passes", to)
-	}
+	to := from
+	to.tick(r)
+	emit("time", 0, "passes", to)
 }
 
 func (r restRules) fieldperm(from rest, i int, do func(string, rest)) {
@@ -41,13 +41,17 @@ func (r restRules) fieldperm(from rest, i int, do func(string, rest)) {
 	switch round := at.round; {
 	case !round.running:
 		next := at
-		next.round = restRound{running: true, tried: !at.failed, overtaken: at.settling > 0}
+		next.round = restRound{running: true}
 		then("starts a round", next)
 	case !round.read:
 		next := at
-		next.see(r)
+		if !round.overtaken {
+			next.see(r)
+			next.round.overtaken = false // Interlock.configured: the round is about what it has read.
+		}
+		next.round.at = from.latest
 		if is != good && !r.noGet {
-			next.open(r)
+			next.withdraw(r)
 			next.round = restRound{}
 			then("reads a configuration that does not do", next)
 			break
@@ -68,19 +72,18 @@ func (r restRules) fieldperm(from rest, i int, do func(string, rest)) {
 				continue
 			}
 			next := at
-			if r.noCanary || from.stops(server, round.tried) {
+			if from.enforced(server, round, r) {
 				next.round.enforced |= 1 << server
-				then(fmt.Sprintf("has its canary refused by server %d", server), next)
+				then(fmt.Sprintf("has its probes answered by server %d", server), next)
 				continue
 			}
-			next.open(r)
+			next.withdraw(r)
 			next.round = restRound{}
-			then(fmt.Sprintf("has its canary pass on server %d", server), next)
+			then(fmt.Sprintf("has its probes not answered by server %d", server), next)
 		}
 	default:
 		next := at
 		if !round.overtaken {
-			next.failed = true
 			next.proof = proofLife + 1
 			if !r.fromTheEnd {
 				next.proof -= min(round.age, proofLife+1)
@@ -94,7 +97,7 @@ func (r restRules) fieldperm(from rest, i int, do func(string, rest)) {
 	if next := at; at.knows != current || is != good {
 		next.see(r)
 		if is != good {
-			next.open(r)
+			next.withdraw(r)
 		}
 		if next != at {
 			then("receives a watch event", next)
@@ -115,7 +118,7 @@ func (r restRules) fieldperm(from rest, i int, do func(string, rest)) {
 	}
 	// It may also be frozen at any time: then it does not act.
 	if reset := (restReplica{knows: unknown(is)}); !r.begun && at != reset {
-		if r.closedAtStart {
+		if r.provenAtStart {
 			reset.proof = proofLife + 1
 		}
 		then("crashes and starts again with nothing", reset)
@@ -170,13 +173,20 @@ func (r restRules) apiserver(from rest, i int, do func(string, rest)) {
 		do("sees the next version", to)
 	}
 	if at.serves {
-		to := from
-		to.server[i].acts = from.latest
-		if i == home {
-			to.forget()
-		}
-		if to != from {
-			do("restarts", to)
+		for _, plugin := range []bool{true, false} {
+			to := from
+			to.server[i] = restServer{serves: true, plugin: plugin, acts: from.latest}
+			if i == home {
+				to.forget()
+			}
+			for replica := range r.replicas {
+				if !r.noWatch {
+					to.replica[replica].withdraw(r)
+				}
+			}
+			if to != from {
+				do(map[bool]string{true: "starts again", false: "starts again and calls no webhooks"}[plugin], to)
+			}
 		}
 		return
 	}
@@ -185,30 +195,19 @@ func (r restRules) apiserver(from rest, i int, do func(string, rest)) {
 	to.server[i].serves = true
 	if !r.lateListing {
 		for replica := range r.replicas {
-			to.replica[replica].open(r)
+			to.replica[replica].withdraw(r)
 		}
 	}
 	do("is new and serves", to)
 }
 
-// tick advances the time, unless a server has not seen an overdue version yet.
-func (s *rest) tick(rules restRules) bool {
-	for i := uint8(1); i <= s.latest; i++ {
-		for server := range rules.servers {
-			if s.versions[i].due == 0 && s.server[server].acts < i {
-				return false
-			}
-		}
-	}
-	for i := range s.versions {
-		down(&s.versions[i].due)
-	}
+// tick advances the time.
+func (s *rest) tick(rules restRules) {
 	for i := range rules.replicas {
 		r := &s.replica[i]
 		if !rules.noExpiry {
 			down(&r.proof)
 		}
-		down(&r.settling)
 		if r.release > 1 {
 			r.release--
 		}
@@ -217,5 +216,4 @@ func (s *rest) tick(rules restRules) bool {
 		}
 	}
 	s.passes(rules.window())
-	return true
 }

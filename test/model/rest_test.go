@@ -19,13 +19,14 @@ type restRules struct {
 
 	noFinalizer   bool // deletion removes the configuration at once
 	short         int  // ticks by which the release delay is too short
-	noSettle      bool // a change counts at once
+	noIdentity    bool // a probe shows that a server refuses it, and not which version the server acts on
 	noExpiry      bool // a proof never ends
 	fromTheEnd    bool // the validity of a proof starts at the end of its round
 	noGet         bool // the configuration is not read
-	noCanary      bool
-	oneServer     bool // a canary goes to one server only
-	closedAtStart bool
+	noProbe       bool
+	oneServer     bool // a probe goes to one server only
+	provenAtStart bool
+	noWatch       bool // a server that starts again counts as before
 	noEpoch       bool // an event that ends the proof does not affect the round under way
 	lateListing   bool // a server serves users before fieldperm knows of it
 	tight         int  // ticks by which the assumed window after tampering is too short
@@ -63,16 +64,11 @@ const (
 type rest struct {
 	traffic
 	// versions are the versions of the configuration that a server still uses, the oldest first, up to the stored one.
-	versions [maxVersions]version
+	versions [maxVersions]kind
 	latest   uint8 // index of the stored one
 	changed  uint8 // number of changes
 	server   [maxServers]restServer
 	replica  [maxReplicas]restReplica
-}
-
-type version struct {
-	is  kind
-	due uint8 // ticks until every server has seen it
 }
 
 type restServer struct {
@@ -82,13 +78,10 @@ type restServer struct {
 }
 
 type restReplica struct {
-	proof  uint8 // ticks + 1 until the proof is too old; 0 is not proven
-	failed bool  // since enforcement was last not proven, the webhook's error was seen to stop a write
-	knows  memory
-	// settling is the number of ticks until the known configuration has settled.
-	settling uint8
-	round    restRound
-	release  uint8 // ticks + 1 until it releases the configuration; 0 if there is nothing to release
+	proof   uint8 // ticks + 1 until the proof is too old; 0 is not proven
+	knows   memory
+	round   restRound
+	release uint8 // ticks + 1 until it releases the configuration; 0 if there is nothing to release
 }
 
 // memory is what a replica remembers of the configuration that it last saw.
@@ -106,21 +99,33 @@ func (m memory) String() string { return [...]string{"the stored one", "none", "
 type restRound struct {
 	running   bool
 	age       uint8 // ticks since its start
-	tried     bool  // its canaries are of mode fail
-	overtaken bool  // enforcement became not proven since its start, or the configuration was not settled
+	overtaken bool  // enforcement became not proven since its start, or another configuration was seen
 	read      bool
+	at        uint8 // index of the version that was read
 	asked     uint8 // servers, as bits: the listed ones
-	enforced  uint8 // those of them that refused the canary
+	enforced  uint8 // those of them that refused the probe
 }
 
-func (s *rest) stored() kind { return s.versions[s.latest].is }
+func (s *rest) stored() kind { return s.versions[s.latest] }
+
+// enforced reports whether a server answers the probes of a round as it must: that it acts on the version that was read, or on a later one. The state that
+// fieldperm writes after its reading comes to the server after that version.
+func (s *rest) enforced(server int, round restRound, rules restRules) bool {
+	switch {
+	case rules.noProbe:
+		return true
+	case rules.noIdentity:
+		return s.stops(server, false)
+	}
+	return s.server[server].plugin && s.server[server].acts >= round.at
+}
 
 // stops reports whether admission of a server refuses a request that /admit/granular refuses, or for which it fails to answer.
 func (s *rest) stops(server int, fails bool) bool {
 	if !s.server[server].plugin {
 		return false
 	}
-	switch s.versions[s.server[server].acts].is {
+	switch s.versions[s.server[server].acts] {
 	case good, deleting:
 		return true
 	case ignore:
@@ -135,7 +140,7 @@ func (s *rest) become(what kind, rules restRules) {
 	was := s.stored()
 	s.latest++
 	s.changed++
-	s.versions[s.latest] = version{is: what, due: visible}
+	s.versions[s.latest] = what
 	for i := range rules.replicas {
 		r := &s.replica[i]
 		if r.knows == current {
@@ -150,27 +155,21 @@ func (s *rest) become(what kind, rules restRules) {
 	}
 }
 
-// open is mustOpen: it starts a new epoch.
-func (r *restReplica) open(rules restRules) {
-	r.proof, r.failed = 0, false
+// withdraw is Interlock.withdraw: it starts a new epoch.
+func (r *restReplica) withdraw(rules restRules) {
+	r.proof = 0
 	if !rules.noEpoch {
 		r.round.overtaken = r.round.running
 	}
 }
 
-// see is Interlock.seen: another identity has to settle.
+// see is Interlock.seenLocked: what was proven of another identity is void.
 func (r *restReplica) see(rules restRules) {
 	if r.knows == current {
 		return
 	}
 	r.knows = current
-	if !rules.noSettle {
-		r.settling = settle
-		r.round.overtaken = r.round.running
-	}
-	if r.proof > 0 {
-		r.open(rules)
-	}
+	r.withdraw(rules)
 }
 
 // tidy removes differences without effect: history, and the order of replicas.
@@ -186,15 +185,18 @@ func (s *rest) tidy(rules restRules) {
 		}
 		oldest = min(oldest, server.acts)
 	}
-	s.versions[oldest].due = 0
 	if oldest == 0 {
 		return
 	}
-	var versions [maxVersions]version
+	var versions [maxVersions]kind
 	copy(versions[:], s.versions[oldest:s.latest+1])
 	s.versions, s.latest = versions, s.latest-oldest
 	for i := range rules.servers {
 		s.server[i].acts -= oldest
+	}
+	for i := range rules.replicas {
+		round := &s.replica[i].round
+		round.at -= min(round.at, oldest) // Every server acts on it, or on a later one.
 	}
 }
 
@@ -212,8 +214,8 @@ func (r restReplica) words() []uint8 {
 		}
 		return all
 	}
-	return []uint8{r.proof, uint8(r.knows), r.settling, r.release, r.round.age, r.round.asked, r.round.enforced,
-		bits(r.failed, r.round.running, r.round.tried, r.round.overtaken, r.round.read)}
+	return []uint8{r.proof, uint8(r.knows), r.release, r.round.age, r.round.at, r.round.asked, r.round.enforced,
+		bits(r.round.running, r.round.overtaken, r.round.read)}
 }
 
 func (r restRules) harmed(s rest) bool { return s.harm }
@@ -222,12 +224,12 @@ func (r restRules) initial() []rest {
 	var all []rest
 	add := func(s rest) {
 		for i := range r.replicas {
-			if r.closedAtStart {
+			if r.provenAtStart {
 				s.replica[i].proof = proofLife + 1
 			}
 		}
 		if r.begun {
-			s.versions[0].is = good
+			s.versions[0] = good
 		}
 		all = append(all, s)
 	}

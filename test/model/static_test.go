@@ -3,7 +3,7 @@ package model
 import "fmt"
 
 // The enforcement proof if the webhook configuration is a static manifest. fieldperm reads the files, and compares their hash with the hash
-// of the files that each kube-apiserver has loaded. In addition there are the canaries of the round. README.md maps it to the code;
+// of the files that each kube-apiserver has loaded. In addition there are the probes of the round. README.md maps it to the code;
 // request_test.go has the assumptions.
 //
 // Each kube-apiserver has files of its own. fieldperm reads the files of server 0. The model does not contain faults that the hash of good
@@ -21,15 +21,16 @@ type staticRules struct {
 	// blind says that a change of a file causes no event.
 	blind bool
 
-	noHash        bool // the canaries of the round are enough
+	noHash        bool // the probes of the round are enough
 	hashOnce      bool // a server's report of its loaded files is valid for ever
 	oneServer     bool // the hash of one server stands for all
 	anyFiles      bool // the files are not checked: every file counts as good once it is loaded
 	noEvent       bool // a changed file counts as proven until the next round
 	noStamp       bool // a file that was changed and changed back counts as not changed
+	noWatch       bool // a server that starts again counts as before
 	noEpoch       bool // a change does not reach the round under way
 	noExpiry      bool // a proof never ends
-	closedAtStart bool
+	provenAtStart bool
 	tight         int // ticks by which the assumed window after tampering is too short
 }
 
@@ -52,7 +53,7 @@ type content uint8
 
 const (
 	gone    content = iota // no manifest
-	partial                // it leaves out the resource of the request, and contains that of the canaries
+	partial                // it leaves out the resource of the request, and contains that of the probes
 	whole                  // it enforces
 )
 
@@ -91,12 +92,12 @@ type staticRound struct {
 	running   bool
 	overtaken bool // enforcement became not proven since its start
 	age       uint8
-	canaries  uint8 // servers, as bits, that refused the canary
+	probes    uint8 // servers, as bits, that refused the probe
 	compared  uint8 // servers, as bits, that report the content that fieldperm saw
 }
 
-// open is mustOpen: it starts a new epoch, in which no earlier report of a server counts.
-func (s *static) open(r staticRules) {
+// withdraw is Interlock.withdraw: it starts a new epoch, in which no earlier report of a server counts.
+func (s *static) withdraw(r staticRules) {
 	s.proof = 0
 	if !r.noEpoch {
 		s.round.overtaken = s.round.running
@@ -109,7 +110,7 @@ func (s *static) open(r staticRules) {
 // look is lookAtFiles: another content makes enforcement not proven.
 func (s *static) look(r staticRules) {
 	if s.seen != s.file[0] || s.touched && !r.noStamp {
-		s.open(r)
+		s.withdraw(r)
 	}
 	s.seen, s.touched = s.file[0], false
 }
@@ -130,7 +131,7 @@ func (r staticRules) initial() []static {
 		s := static{seen: contents[0]}
 		copy(s.file[:], contents)
 		s.loaded = s.file
-		if r.closedAtStart {
+		if r.provenAtStart {
 			s.proof = proofLife + 1
 		}
 		all = append(all, s)
@@ -165,10 +166,7 @@ func (r staticRules) steps(from static, do func(step, static)) {
 			emit("kube-apiserver", server, "loads its files", to)
 		}
 	}
-	if to := from; to.cache > 0 || to.request != idle {
-		to.forget()
-		emit("kube-apiserver", r.at(), "restarts", to)
-	}
+	r.restarts(from, func(action string, to static) { emit("kube-apiserver", r.at(), action, to) })
 	from.user(r.spans, from.proof > 0, from.loaded[r.at()] == whole, r.window(), func(action string, t traffic) {
 		to := from
 		to.traffic = t
@@ -193,26 +191,26 @@ func (r staticRules) fieldperm(from static, do func(string, static)) {
 			}
 		}
 		if to.seen != whole && !r.anyFiles && !r.noHash {
-			to.open(r)
+			to.withdraw(r)
 			to.round = staticRound{}
 		}
 		if to != from {
 			do("starts a round, and reads the files", to)
 		}
-	case at.canaries != all:
+	case at.probes != all:
 		server := 0
-		for at.canaries&(1<<server) != 0 {
+		for at.probes&(1<<server) != 0 {
 			server++
 		}
 		to := from
 		if from.loaded[server] != gone {
-			to.round.canaries |= 1 << server
-			do(fmt.Sprintf("has its canary refused by server %d", server), to)
+			to.round.probes |= 1 << server
+			do(fmt.Sprintf("has its probe refused by server %d", server), to)
 			break
 		}
-		to.open(r)
+		to.withdraw(r)
 		to.round = staticRound{}
-		do(fmt.Sprintf("has its canary pass on server %d", server), to)
+		do(fmt.Sprintf("has its probe pass on server %d", server), to)
 	case !r.noHash && at.compared != all:
 		server := 0
 		for at.compared&(1<<server) != 0 {
@@ -223,7 +221,7 @@ func (r staticRules) fieldperm(from static, do func(string, static)) {
 			to.said[server] = word{known: true, is: from.loaded[server]}
 		}
 		if to.said[server].is != to.seen && !(r.oneServer && server > 0) {
-			to.open(r)
+			to.withdraw(r)
 			to.round = staticRound{}
 			do(fmt.Sprintf("learns that server %d has loaded something else", server), to)
 			break
@@ -245,13 +243,31 @@ func (r staticRules) fieldperm(from static, do func(string, static)) {
 	}
 	// It may also be frozen at any time: then it does not act.
 	reset := from
-	reset.open(r)
+	reset.withdraw(r)
 	reset.round, reset.said, reset.seen, reset.touched = staticRound{}, [maxServers]word{}, gone, false
-	if r.closedAtStart {
+	if r.provenAtStart {
 		reset.proof = proofLife + 1
 	}
 	if reset != from {
 		do("crashes and starts again with nothing", reset)
+	}
+}
+
+// restarts starts the server of the request again, with any file.
+func (r staticRules) restarts(from static, do func(string, static)) {
+	for _, loaded := range []content{gone, partial, whole} {
+		to := from
+		to.forget()
+		to.loaded[r.at()] = loaded
+		if r.remote {
+			to.file[r.at()] = loaded // What that host has, fieldperm does not read.
+		}
+		if !r.noWatch {
+			to.withdraw(r)
+		}
+		if to != from {
+			do("starts again with a manifest that is "+loaded.String(), to)
+		}
 	}
 }
 

@@ -61,17 +61,17 @@ func healthy() map[string]string {
 	out := map[string]string{}
 	for _, instance := range []string{"a", "b"} {
 		for series, values := range map[string]string{
-			`fieldperm_interlock_closed{}`:                                            "1x400",
-			`fieldperm_interlock_open_reason{reason="starting"}`:                      "0x400",
-			`fieldperm_interlock_open_reason{reason="canary_not_enforced"}`:           "0x400",
-			`fieldperm_interlock_transitions_total{to="open"}`:                        "0x400",
-			`fieldperm_canaries_total{server="192.0.2.1:6443",result="enforced"}`:     "0+6x400",
-			`fieldperm_canaries_total{server="192.0.2.1:6443",result="error"}`:        "0x400",
-			`fieldperm_canaries_total{server="192.0.2.1:6443",result="not_enforced"}`: "0x400",
+			`fieldperm_enforcement_proven{}`:                                          "1x400",
+			`fieldperm_enforcement_not_proven_reason{reason="starting"}`:              "0x400",
+			`fieldperm_enforcement_not_proven_reason{reason="probe_not_enforced"}`:    "0x400",
+			`fieldperm_enforcement_transitions_total{to="not_proven"}`:                "0x400",
+			`fieldperm_probes_total{server="192.0.2.1:6443",result="enforced"}`:       "0+6x400",
+			`fieldperm_probes_total{server="192.0.2.1:6443",result="error"}`:          "0x400",
+			`fieldperm_probes_total{server="192.0.2.1:6443",result="not_enforced"}`:   "0x400",
 			`fieldperm_uncovered_configuration_applied{}`:                             "1x400",
 			`fieldperm_reviews_total{endpoint="granular",result="allowed"}`:           "0+1000x400",
 			`fieldperm_reviews_total{endpoint="granular",result="denied"}`:            "0+500x400",
-			`fieldperm_reviews_total{endpoint="granular",result="canary"}`:            "0+6x400",
+			`fieldperm_reviews_total{endpoint="granular",result="probe"}`:             "0+6x400",
 			`fieldperm_reviews_total{endpoint="granular",result="error"}`:             "0x400",
 			`fieldperm_reviews_total{endpoint="granular",result="refused"}`:           "0x400",
 			`fieldperm_review_duration_seconds_bucket{endpoint="granular",le="0.1"}`:  "0+1500x400",
@@ -154,23 +154,23 @@ var faulty = map[string]struct {
 	says  []string
 	also  []string
 }{
-	"FieldpermInterlockOpen": {
+	"FieldpermEnforcementNotProven": {
 		series: map[string]string{
-			`fieldperm_interlock_closed{instance="a",job="fieldperm"}`:               "1x59 0x340",
-			`fieldperm_interlock_open_reason` + of + `reason="configuration_loose"}`: "0x59 1x340",
+			`fieldperm_enforcement_proven{instance="a",job="fieldperm"}`:                     "1x59 0x340",
+			`fieldperm_enforcement_not_proven_reason` + of + `reason="configuration_loose"}`: "0x59 1x340",
 		},
 		after: 16 * time.Minute, says: []string{"a has", "Reason: configuration_loose."},
 	},
-	"FieldpermInterlockFlaps": {
-		series: map[string]string{`fieldperm_interlock_transitions_total` + of + `to="open"}`: "0x59 1 1 2 2 3 3 4 4 5x300"},
+	"FieldpermEnforcementFlaps": {
+		series: map[string]string{`fieldperm_enforcement_transitions_total` + of + `to="not_proven"}`: "0x59 1 1 2 2 3 3 4 4 5x300"},
 		after:  15*time.Minute + 6*step, says: []string{"in 15 minutes"},
 	},
-	"FieldpermCanaryNotEnforced": {
-		series: map[string]string{`fieldperm_canaries_total` + of + `server="192.0.2.1:6443",result="not_enforced"}`: "0x59 1x340"},
+	"FieldpermProbeNotEnforced": {
+		series: map[string]string{`fieldperm_probes_total` + of + `server="192.0.2.1:6443",result="not_enforced"}`: "0x59 1x340"},
 		after:  15 * time.Minute, says: []string{"kube-apiserver 192.0.2.1:6443 passed admission"},
 	},
-	"FieldpermCanaryErrors": {
-		series: map[string]string{`fieldperm_canaries_total` + of + `server="192.0.2.1:6443",result="error"}`: "0x59 0+6x340"},
+	"FieldpermProbeErrors": {
+		series: map[string]string{`fieldperm_probes_total` + of + `server="192.0.2.1:6443",result="error"}`: "0x59 0+6x340"},
 		after:  15*time.Minute + 6*step + 5*time.Minute, says: []string{"192.0.2.1:6443", "%"},
 	},
 	"FieldpermUncoveredNotApplied": {
@@ -183,8 +183,8 @@ var faulty = map[string]struct {
 	},
 	"FieldpermDown": {
 		series: map[string]string{
-			`fieldperm_interlock_closed{instance="a",job="fieldperm"}`: "1x59 stale",
-			`fieldperm_interlock_closed{instance="b",job="fieldperm"}`: "1x59 stale",
+			`fieldperm_enforcement_proven{instance="a",job="fieldperm"}`: "1x59 stale",
+			`fieldperm_enforcement_proven{instance="b",job="fieldperm"}`: "1x59 stale",
 		},
 		after: 16 * time.Minute,
 	},
@@ -317,27 +317,27 @@ func TestAlerts_FireOnTheirCondition(t *testing.T) {
 	}
 }
 
-// TestA5_CanaryAlertDoesNotNeedAnEarlierSample: a counter that appears with its first increase shows
+// TestA5_ProbeAlertDoesNotNeedAnEarlierSample: a counter that appears with its first increase shows
 // none, the reason does.
-func TestA5_CanaryAlertDoesNotNeedAnEarlierSample(t *testing.T) {
+func TestA5_ProbeAlertDoesNotNeedAnEarlierSample(t *testing.T) {
 	all := alerts(t)
-	fired := firings(t, map[string]rulefmt.Rule{"FieldpermCanaryNotEnforced": all["FieldpermCanaryNotEnforced"]},
-		[]string{`fieldperm_interlock_open_reason{instance="a",reason="canary_not_enforced"} 1x10`}, time.Minute)
-	if at := fired["FieldpermCanaryNotEnforced"]; at.after != 0 || !strings.Contains(at.says, "to a kube-apiserver passed admission") {
+	fired := firings(t, map[string]rulefmt.Rule{"FieldpermProbeNotEnforced": all["FieldpermProbeNotEnforced"]},
+		[]string{`fieldperm_enforcement_not_proven_reason{instance="a",reason="probe_not_enforced"} 1x10`}, time.Minute)
+	if at := fired["FieldpermProbeNotEnforced"]; at.after != 0 || !strings.Contains(at.says, "to a kube-apiserver passed admission") {
 		t.Errorf("fires after %s: %q", at.after, at.says)
 	}
 }
 
-// TestA5_InterlockThatIsOpenFromTheStartFires: enforcement is not proven from the start, so that no metric shows a change.
-func TestA5_InterlockThatIsOpenFromTheStartFires(t *testing.T) {
+// TestA5_EnforcementThatIsNeverProvenFires: enforcement is not proven from the start, so that no metric shows a change.
+func TestA5_EnforcementThatIsNeverProvenFires(t *testing.T) {
 	all := alerts(t)
-	one := map[string]rulefmt.Rule{"FieldpermInterlockOpen": all["FieldpermInterlockOpen"]}
-	series := []string{`fieldperm_interlock_closed{instance="a"} 0x10`, `fieldperm_interlock_open_reason{instance="a",reason="starting"} 1x10`}
-	if at := firings(t, one, series, 2*time.Minute)["FieldpermInterlockOpen"]; at.after != time.Minute || !strings.Contains(at.says, "Reason: starting.") {
+	one := map[string]rulefmt.Rule{"FieldpermEnforcementNotProven": all["FieldpermEnforcementNotProven"]}
+	series := []string{`fieldperm_enforcement_proven{instance="a"} 0x10`, `fieldperm_enforcement_not_proven_reason{instance="a",reason="starting"} 1x10`}
+	if at := firings(t, one, series, 2*time.Minute)["FieldpermEnforcementNotProven"]; at.after != time.Minute || !strings.Contains(at.says, "Reason: starting.") {
 		t.Errorf("fires after %s: %q", at.after, at.says)
 	}
 	// A restart of less than a minute causes no alarm.
-	if fired := firings(t, one, []string{`fieldperm_interlock_closed{instance="a"} 0x3 1x10`}, 3*time.Minute); len(fired) != 0 {
+	if fired := firings(t, one, []string{`fieldperm_enforcement_proven{instance="a"} 0x3 1x10`}, 3*time.Minute); len(fired) != 0 {
 		t.Errorf("got %v", fired)
 	}
 }

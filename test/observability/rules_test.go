@@ -99,16 +99,16 @@ func TestRules_NameExposedMetrics(t *testing.T) {
 func TestRules_CheckerFindsFaults(t *testing.T) {
 	all := ours(t)
 	for expression, want := range map[string]string{
-		`fieldperm_interlock_close == 0`:                                                 "is not exposed",
+		`fieldperm_enforcement_prove == 0`:                                               "is not exposed",
 		`fieldperm_review_duration_seconds > 1`:                                          "is not exposed",
-		`fieldperm_interlock_closed_bucket`:                                              "is not exposed",
+		`fieldperm_enforcement_proven_bucket`:                                            "is not exposed",
 		`fieldperm_reviews_total{outcome="error"}`:                                       `no label "outcome"`,
 		`fieldperm_reviews_total{result="errors"}`:                                       `no series has result="errors"`,
 		`fieldperm_reviews_total{result=~"err"}`:                                         "no series has",
 		`sum by (path) (fieldperm_reviews_total)`:                                        `has label "path"`,
 		`histogram_quantile(0.9, sum by (le) (rate(fieldperm_review_checks_count[5m])))`: `has label "le"`,
-		`rate(fieldperm_interlock_closed[5m])`:                                           "is a gauge",
-		`sum(fieldperm_interlock_closed`:                                                 "unclosed",
+		`rate(fieldperm_enforcement_proven[5m])`:                                         "is a gauge",
+		`sum(fieldperm_enforcement_proven`:                                               "unclosed",
 	} {
 		found, _ := faults(all, expression)
 		if !slices.ContainsFunc(found, func(fault string) bool { return strings.Contains(fault, want) }) {

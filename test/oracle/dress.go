@@ -10,7 +10,7 @@ import (
 	runtimeschema "k8s.io/apimachinery/pkg/runtime/schema"
 	kyaml "k8s.io/apimachinery/pkg/util/yaml"
 
-	"github.com/fieldperm/fieldperm/internal/probe/sampleobject"
+	"github.com/fieldperm/fieldperm/test/sampleobject"
 )
 
 //go:embed objects.yaml

@@ -4,7 +4,6 @@ import (
 	"context"
 	"fmt"
 	"slices"
-	"strings"
 	"time"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -141,15 +140,11 @@ func (w *world) withdrawEmpty(ctx context.Context, client dynamic.Interface, nam
 	return w.withdraw(ctx, client, gone)
 }
 
-// awaitEnforced waits until fieldperm says that kube-apiserver asks it about every barrier of the object, or that the object guards nothing.
-// fieldperm can probe an endpoint for objects only after the first object exists. A refusal through one rule is enough: all rules reach
-// the API server together.
+// awaitEnforced waits until fieldperm says that every kube-apiserver asks it about every barrier of the object, or that the object guards nothing.
 func awaitEnforced(ctx context.Context, client dynamic.Interface, resource, name string) (guards bool, err error) {
 	err = awaitCondition(ctx, client, resource, name, v1alpha1.ConditionEnforced, func(c map[string]any) bool {
-		message, _ := c["message"].(string)
-		probed := c["reason"] == v1alpha1.ReasonNotProbed && strings.Contains(message, "were refused through")
 		guards = c["reason"] != v1alpha1.ReasonFaulty && c["reason"] != v1alpha1.ReasonNothingGuarded
-		return c["status"] == "True" || probed || !guards || c["reason"] == v1alpha1.ReasonNoBarriers || c["reason"] == v1alpha1.ReasonNotDenying
+		return c["status"] == "True" || !guards || c["reason"] == v1alpha1.ReasonNoBarriers || c["reason"] == v1alpha1.ReasonNotDenying
 	})
 	return guards, err
 }

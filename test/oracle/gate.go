@@ -180,11 +180,7 @@ func (w *world) publishGates(ctx context.Context, users []*User, places []Place)
 	return nil
 }
 
-// inForce reports whether a condition of a policy is true. The rules of a Deny are in force too where its probes have no object yet.
-func inForce(c map[string]any) bool {
-	message, _ := c["message"].(string)
-	return c["status"] == "True" || c["reason"] == v1alpha1.ReasonNotProbed && !strings.Contains(message, "has not been probed")
-}
+func inForce(c map[string]any) bool { return c["status"] == "True" }
 
 // byGroup returns the main resources among places, by group.
 func byGroup(places []Place) []v1alpha1.PolicyResource {

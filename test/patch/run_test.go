@@ -186,7 +186,7 @@ func (r *run) asked(ctx context.Context) (out requests, err error) {
 		return out, err
 	}
 	for _, m := range families["fieldperm_reviews_total"].GetMetric() {
-		if label(m, "result") == "canary" {
+		if label(m, "result") == "probe" {
 			if label(m, "endpoint") == "granular" {
 				out.authorize -= m.GetCounter().GetValue()
 			}

@@ -115,7 +115,7 @@ func measure(t *testing.T, s *stack.Stack) sums {
 		text := metrics(t, s, i)
 		out.checks += sum(text, "fieldperm_checks_total")
 		out.missed += sum(text, "apiserver_authorization_webhook_evaluations_total")
-		out.probes += sum(text, "fieldperm_canaries_total")
+		out.probes += sum(text, "fieldperm_probes_total")
 		out.processor += processorTime(t, pid(t, s, i))
 	}
 	return out

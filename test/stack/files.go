@@ -46,7 +46,10 @@ func (s *Stack) writeFiles(ctx context.Context) error {
 		return err
 	}
 	for name, content := range s.config.Webhooks {
-		if err := os.WriteFile(s.configuration(filepath.Join("admission", name)), content, 0o600); err != nil {
+		if s.config.Topology == Static {
+			name = filepath.Join("admission", name)
+		}
+		if err := os.WriteFile(s.configuration(name), content, 0o600); err != nil {
 			return fmt.Errorf("stack: %w", err)
 		}
 	}

@@ -30,7 +30,7 @@ func TestProxy(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	config.Impersonate.UserName = "canary"
+	config.Impersonate.UserName = "probe"
 	client, err := rest.HTTPClientFor(config)
 	if err != nil {
 		t.Fatal(err)
@@ -47,7 +47,7 @@ func TestProxy(t *testing.T) {
 		}
 		return response.StatusCode, string(body)
 	}
-	if code, body := get(); code != http.StatusOK || body != "GET /api?x=1 canary" {
+	if code, body := get(); code != http.StatusOK || body != "GET /api?x=1 probe" {
 		t.Errorf("%d %q", code, body)
 	}
 	s.Intercept(func(w http.ResponseWriter, r *http.Request) bool {

@@ -8,9 +8,12 @@ import (
 	"maps"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"sync"
 	"time"
+
+	"k8s.io/apimachinery/pkg/util/version"
 
 	"github.com/fieldperm/fieldperm/test/cluster"
 	"github.com/fieldperm/fieldperm/test/watchdog"
@@ -31,7 +34,7 @@ type Config struct {
 	Bin string
 	// Schemas are files or directories for --permission-schemas of fieldperm-webhook.
 	Schemas []string
-	// Webhooks are further static webhook configurations, by file name.
+	// Webhooks are further webhook configurations, by file name: static ones, or objects, as the topology is.
 	Webhooks map[string][]byte
 	// Arguments are further flags of fieldperm-webhook serve.
 	Arguments []string
@@ -44,7 +47,7 @@ type Config struct {
 	// Log receives a line for each step of the start. Nil: none.
 	Log io.Writer
 
-	// Topology selects the kind of installation. Zero: static manifests.
+	// Topology selects the kind of installation. Zero: static manifests, if the API server reads them.
 	Topology Topology
 	// Replicas is the number of fieldperm-webhooks behind a balancer at the address in the manifests. Zero: one, at that address itself.
 	Replicas int
@@ -66,9 +69,11 @@ type Config struct {
 type Topology int
 
 const (
+	// Any is Static with an API server that reads static manifests, and REST with an older one.
+	Any Topology = iota
 	// Static runs fieldperm beside kube-apiserver: the webhook granular is a file that the API server reads. The other webhooks are an
 	// object that fieldperm maintains, protected by a guard.
-	Static Topology = iota
+	Static
 	// REST runs fieldperm in the cluster: every webhook is an object, protected by a guard.
 	REST
 )
@@ -115,7 +120,31 @@ func Start(ctx context.Context, config Config) (*Stack, error) {
 	return s, nil
 }
 
+// oldestWithManifests is the first kube-apiserver that reads static manifests of webhooks without a feature gate.
+var oldestWithManifests = version.MajorMinor(1, 37)
+
+// choose chooses the topology, and says why.
+func (s *Stack) choose(ctx context.Context) error {
+	if s.config.Topology != Any {
+		return nil
+	}
+	server, err := cluster.ServerVersion(ctx)
+	if err != nil {
+		return err
+	}
+	if s.config.Topology = Static; server.LessThan(oldestWithManifests) {
+		s.config.Topology = REST
+		fmt.Fprintf(s.config.Log, "fieldperm: kube-apiserver %s reads no static manifests: installed as in the cluster, by objects of the API server\n", server)
+	} else {
+		fmt.Fprintf(s.config.Log, "fieldperm: installed beside kube-apiserver %s, by static manifests\n", server)
+	}
+	return nil
+}
+
 func (s *Stack) start(ctx context.Context) error {
+	if err := s.choose(ctx); err != nil {
+		return err
+	}
 	if err := s.place(); err != nil {
 		return err
 	}
@@ -147,6 +176,9 @@ func (s *Stack) start(ctx context.Context) error {
 		objects = append(objects, "webhooks.yaml")
 	}
 	objects = append(objects, "guard.yaml")
+	if s.config.Topology == REST {
+		objects = slices.AppendSeq(objects, maps.Keys(s.config.Webhooks))
+	}
 	for _, name := range objects {
 		if err := s.Apply(ctx, s.configuration(name)); err != nil {
 			return err
@@ -290,6 +322,9 @@ func (s *Stack) Dir() string { return s.dir }
 
 // AuditLog returns the path of the audit log, with one event in a line; there is none if Config.Audit is not set.
 func (s *Stack) AuditLog() string { return filepath.Join(s.dir, "audit.log") }
+
+// Topology returns the kind of the installation.
+func (s *Stack) Topology() Topology { return s.config.Topology }
 
 // File returns the path of a file of fieldperm's configuration: the output of fieldperm-gen, and certificates.
 func (s *Stack) File(name string) string { return s.configuration(name) }

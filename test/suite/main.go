@@ -43,7 +43,7 @@ func run(ctx context.Context, all, list bool) (bool, error) {
 	}
 	name, first := "make test", step{targets: []string{"build"}}
 	if all {
-		name, first.targets = "make test-all", append(first.targets, "controlplane", "controllers")
+		name, first.targets = "make test-all", append(first.targets, "controlplane")
 	}
 	past, err := readTimes(timesFile, name)
 	if err != nil {

@@ -37,6 +37,9 @@ var (
 	withCluster = []string{"-tags", tag, "-count=1", "-p=3"}
 )
 
+// oldest is the oldest minor of Kubernetes that is supported.
+const oldest = "1.32"
+
 // flags joins the flags that all commands have with others.
 func flags(more ...string) []string { return append(slices.Clone(fast), more...) }
 
@@ -93,9 +96,10 @@ func rest(packages []pkg, rows []later, past times, hasDetector bool) []lane {
 			{args: flags(append(slices.Clone(withCluster), run)...), packages: past.longestFirst(clusters)},
 		},
 		{
-			{args: flags("-tags", "controllers", "-count=1", "-p=1", "-timeout=60m"), packages: []string{"./test/controllers/..."}},
 			race,
 			{low: true, args: flags(run), packages: past.longestFirst(drawn)},
+			// All other tests run on the newest minor.
+			{targets: []string{"test-versions", "K8S=" + oldest}},
 			{low: true, dir: "test/observability", args: flags(), packages: []string{"./..."}},
 			{low: true, dir: "test/peers", args: flags(), packages: []string{"./..."}},
 			// Without $CHROMIUM it is skipped.

@@ -234,7 +234,7 @@ type chains []verbs.Verb
 
 // These are the numbers of verbs of the first block and of the largest.
 const (
-	smallestChains = 16
+	smallestChains = 8
 	largestChains  = 64
 )
 

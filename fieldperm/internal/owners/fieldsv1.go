@@ -38,13 +38,16 @@ func readFields(fields rawjson.Value) (*smdpath.Set, bool) {
 }
 
 // fieldsAt follows a path in FieldsV1 without reading the rest. It ends where nothing more is owned, and at a position, because managers own
-// items by their keys. rest are the steps that are left. It may miss a key or a value whose JSON has several spellings.
-func fieldsAt(fields rawjson.Value, p fieldpath.Path) (part rawjson.Value, rest []fieldpath.Step) {
-	part, rest = fields, p.Steps()
-	for len(rest) > 0 && rest[0].Kind != fieldpath.StepIndex && !part.IsEmpty() {
-		part, rest = part.Get(element(&rest[0])), rest[1:]
+// items by their keys. whole reports whether it followed the whole path. It may miss a key or a value whose JSON has several spellings.
+func fieldsAt(fields rawjson.Value, p fieldpath.Path) (part rawjson.Value, whole bool) {
+	if p.IsRoot() {
+		return fields, true
 	}
-	return part, rest
+	up, step := p.Cut()
+	if part, whole = fieldsAt(fields, up); !whole || step.Kind == fieldpath.StepIndex || part.IsEmpty() {
+		return part, false
+	}
+	return part.Get(element(&step)), true
 }
 
 // element returns the name of a step in FieldsV1.

@@ -52,7 +52,7 @@ type managedEntry struct {
 	raw rawjson.Value
 	// fields is the result of set, nil until it is needed.
 	fields *smdpath.Set
-	// faulty: no API server writes such an entry. Before its FieldsV1 are read, raw is then the whole entry, and nothing else is set.
+	// faulty: no API server writes such an entry.
 	faulty bool
 }
 
@@ -80,7 +80,7 @@ func readManagedFields(v rawjson.Value) (m *managedFields, ok bool) {
 }
 
 func readManagedEntry(item rawjson.Value) *managedEntry {
-	e, fieldsType := &managedEntry{}, ""
+	e, isV1 := &managedEntry{}, false
 	for m := item.Members(); m.Next(); {
 		v, into := m.Value(), (*string)(nil)
 		switch m.Name().String() {
@@ -94,11 +94,11 @@ func readManagedEntry(item rawjson.Value) *managedEntry {
 			into = &e.time
 		case "subresource":
 			into = &e.subresource
-		case "fieldsType":
-			into = &fieldsType
 		}
 		switch {
 		case v.Kind() == rawjson.Null: // An API server leaves it out.
+		case m.Name().Is("fieldsType") && v.Is("FieldsV1"):
+			isV1 = true
 		case into != nil && v.Kind() == rawjson.String:
 			*into = v.Text()
 		case m.Name().Is("fieldsV1") && v.IsObject():
@@ -108,8 +108,8 @@ func readManagedEntry(item rawjson.Value) *managedEntry {
 		}
 	}
 	switch {
-	case e.faulty || fieldsType != "FieldsV1" || e.operation != operationUpdate && e.operation != operationApply:
-		return &managedEntry{raw: item, faulty: true}
+	case e.faulty || !isV1 || e.operation != operationUpdate && e.operation != operationApply:
+		return &managedEntry{faulty: true}
 	case e.operation == operationUpdate:
 		e.version = e.wroteIn
 	}

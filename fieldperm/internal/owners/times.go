@@ -1,10 +1,12 @@
 package owners
 
 import (
+	"bytes"
 	"slices"
 
 	"github.com/fieldperm/fieldperm/fieldperm/change"
 	"github.com/fieldperm/fieldperm/fieldperm/internal/charge"
+	"github.com/fieldperm/fieldperm/internal/rawjson"
 	"github.com/fieldperm/fieldperm/schema/fieldpath"
 )
 
@@ -24,18 +26,36 @@ func onlyOwnTime(d *charge.Charger) bool {
 		if d.Same.Same(x.Value(), y.Value()) {
 			continue
 		}
-		was, is := readManagedEntry(x.Value()), readManagedEntry(y.Value())
-		if was.faulty != is.faulty || was.manager != is.manager || was.wroteIn != is.wroteIn || !d.Same.Equal(was.raw, is.raw) {
-			return false
-		}
-		if was.time == is.time {
-			continue // It has another spelling.
+		is := readManagedEntry(y.Value())
+		if !differInTime(d, x.Value(), y.Value()) { // Their spelling differs, or more.
+			was := readManagedEntry(x.Value())
+			if was.faulty || is.faulty || was.manager != is.manager || was.wroteIn != is.wroteIn || !d.Same.Equal(was.raw, is.raw) {
+				return false
+			}
+			if was.time == is.time {
+				continue
+			}
 		}
 		if touched || is.isAged() || !ownsChange(d, is) {
 			return false
 		}
 		touched = true
 	}
+}
+
+// differInTime reports whether two entries have the same members but for the text of their time.
+func differInTime(d *charge.Charger, was, is rawjson.Value) bool {
+	x, y := was.Members(), is.Members()
+	for x.Next() {
+		if !y.Next() || !bytes.Equal(x.Name().Raw(), y.Name().Raw()) {
+			return false
+		}
+		a, b := x.Value(), y.Value()
+		if isTime := x.Name().Is("time") && a.Kind() == rawjson.String && b.Kind() == rawjson.String; !isTime && !d.Same.Same(a, b) {
+			return false
+		}
+	}
+	return !y.Next()
 }
 
 // timesAreFree reports whether the API server may have changed the times that changed. It sets three times: that of the entry that the
@@ -64,8 +84,8 @@ func (o *owners) timesAreFree() bool {
 // items has no owner. In most requests it owns one of the first changed scalars, which is seen without reading the entry.
 func ownsChange(d *charge.Charger, e *managedEntry) bool {
 	if slices.ContainsFunc(d.Leaves(), func(p fieldpath.Path) bool {
-		part, rest := fieldsAt(e.raw, p)
-		return len(rest) == 0 && part.IsObject() && part.IsEmpty()
+		part, whole := fieldsAt(e.raw, p)
+		return whole && part.IsObject() && part.IsEmpty()
 	}) {
 		return true
 	}

@@ -14,7 +14,7 @@ import (
 func Sample() *metrics.Metrics {
 	m := metrics.New()
 	for _, endpoint := range []string{"granular", "uncovered", "observed", "tried", "schemas", "authorize"} {
-		for _, result := range []string{"allowed", "denied", "no_opinion", "canary", "refused", "error"} {
+		for _, result := range []string{"allowed", "denied", "no_opinion", "probe", "refused", "error"} {
 			m.Review(endpoint, result, true, 1, time.Millisecond)
 		}
 		m.InFlight(endpoint, nil)
@@ -44,8 +44,8 @@ func Sample() *metrics.Metrics {
 	m.CacheEntries(func() map[string]int { return map[string]int{"in-cluster-authorizer": 1} })
 	m.Compiled(1, 0, 0, time.Unix(1, 0), time.Millisecond)
 	m.LoadFailed()
-	m.Interlock(true, "")
-	m.Canary("192.0.2.1:6443", metrics.CanaryEnforced, time.Millisecond)
+	m.Enforcement(true, "")
+	m.Probe("192.0.2.1:6443", metrics.ProbeEnforced, time.Millisecond)
 	m.ResourceProofs(1)
 	m.UncoveredApplied(true)
 	m.ServingCertificate(func() ([]byte, []byte) { return nil, nil })

@@ -15,32 +15,32 @@ import (
 )
 
 // signed accepts one nonce.
-type signed struct{ fail, bar bool }
+type signed struct{ fail, loaded bool }
 
 func (signed) Authorize(spec *authorizationv1.SubjectAccessReviewSpec) bool {
-	return len(spec.Extra[CanaryKey]) == 1 && spec.Extra[CanaryKey][0] == "good"
+	return len(spec.Extra[ProbeKey]) == 1 && spec.Extra[ProbeKey][0] == "good"
 }
 
-func (s signed) Answer(req *admissionv1.AdmissionRequest) CanaryAnswer {
-	if values := req.UserInfo.Extra[CanaryKey]; len(values) != 1 || values[0] != "good" {
-		return CanaryAnswer{}
+func (s signed) Answer(req *admissionv1.AdmissionRequest) ProbeAnswer {
+	if values := req.UserInfo.Extra[ProbeKey]; len(values) != 1 || values[0] != "good" {
+		return ProbeAnswer{}
 	}
-	answer := CanaryAnswer{Token: "the-token", Fail: s.fail}
-	if s.bar {
-		answer.Barred = func(barrier string) string { return "bars-" + barrier }
+	answer := ProbeAnswer{Token: "the-token", Fail: s.fail}
+	if s.loaded {
+		answer.Loaded = func(l Loaded) string { return "the-token has-" + l.Granular + "-" + l.State + " " + l.Known }
 	}
 	return answer
 }
 
-func TestA5_CanaryIsAuthorizedByItsNonceAlone(t *testing.T) {
+func TestA5_ProbeIsAuthorizedByItsNonceAlone(t *testing.T) {
 	for name, c := range map[string]struct {
-		change   func(*authorizationv1.SubjectAccessReviewSpec)
-		canaries Canaries
-		want     bool
+		change func(*authorizationv1.SubjectAccessReviewSpec)
+		probes Probes
+		want   bool
 	}{
 		"good": {func(*authorizationv1.SubjectAccessReviewSpec) {}, signed{}, true},
 		"another nonce": {func(s *authorizationv1.SubjectAccessReviewSpec) {
-			s.Extra[CanaryKey] = authorizationv1.ExtraValue{"bad"}
+			s.Extra[ProbeKey] = authorizationv1.ExtraValue{"bad"}
 		}, signed{}, false},
 		"no nonce":            {func(s *authorizationv1.SubjectAccessReviewSpec) { s.Extra = nil }, signed{}, false},
 		"nobody knows nonces": {func(*authorizationv1.SubjectAccessReviewSpec) {}, nil, false},
@@ -58,12 +58,12 @@ func TestA5_CanaryIsAuthorizedByItsNonceAlone(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			spec := asking("update", "apps", "deployments", "")
-			spec.User, spec.Extra = CanaryUser, map[string]authorizationv1.ExtraValue{CanaryKey: {"good"}}
+			spec.User, spec.Extra = ProbeUser, map[string]authorizationv1.ExtraValue{ProbeKey: {"good"}}
 			c.change(spec)
 			// The result does not depend on other verbs of the user, nor on whether enforcement is proven.
 			h := holding("granular", "update")
 			r := authorizeReviewer(h)
-			r.Canaries = c.canaries
+			r.Probes = c.probes
 			status, err := r.Review(t.Context(), spec)
 			if err != nil || status.Allowed != c.want || status.Denied || len(h.asked) > 0 {
 				t.Errorf("got %+v, %v, asked %q", status, err, h.asked)
@@ -75,20 +75,20 @@ func TestA5_CanaryIsAuthorizedByItsNonceAlone(t *testing.T) {
 	}
 	// A nonce has no effect for any other user.
 	spec := asking("update", "apps", "deployments", "")
-	spec.Extra = map[string]authorizationv1.ExtraValue{CanaryKey: {"good"}}
+	spec.Extra = map[string]authorizationv1.ExtraValue{ProbeKey: {"good"}}
 	r := authorizeReviewer(holding())
-	r.Canaries = signed{}
+	r.Probes = signed{}
 	if status, err := r.Review(t.Context(), spec); err != nil || status.Allowed {
 		t.Errorf("another user: %+v, %v", status, err)
 	}
 }
 
-func TestA5_CanaryIsNeverAdmittedByGranular(t *testing.T) {
+func TestA5_ProbeIsNeverAdmittedByGranular(t *testing.T) {
 	yes, no := true, false
 	for name, c := range map[string]struct {
 		nonce    string
 		dry      *bool
-		canaries Canaries
+		probes   Probes
 		endpoint Endpoint
 		code     int
 		token    bool
@@ -106,11 +106,11 @@ func TestA5_CanaryIsNeverAdmittedByGranular(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			// The user holds every verb; this has no effect.
-			wire := Handlers{MaxBytes: 1 << 20, Canaries: c.canaries}
+			wire := Handlers{MaxBytes: 1 << 20, Probes: c.probes}
 			server := httptest.NewServer(wire.ReviewHandler(c.endpoint, reviewer(schematest.Schema(t), holding("update", "granular", "granular:*"))))
 			defer server.Close()
 			req := scaling()
-			req.UserInfo, req.DryRun = authenticationv1.UserInfo{Username: CanaryUser, Extra: map[string]authenticationv1.ExtraValue{CanaryKey: {c.nonce}}}, c.dry
+			req.UserInfo, req.DryRun = authenticationv1.UserInfo{Username: ProbeUser, Extra: map[string]authenticationv1.ExtraValue{ProbeKey: {c.nonce}}}, c.dry
 			response, text := post(t, server, "/", "application/json", encode(t, admissionv1.AdmissionReview{
 				TypeMeta: metav1.TypeMeta{APIVersion: "admission.k8s.io/v1", Kind: "AdmissionReview"}, Request: req,
 			}))
@@ -121,76 +121,75 @@ func TestA5_CanaryIsNeverAdmittedByGranular(t *testing.T) {
 	}
 }
 
-// Without an answer of /admit/granular the sender sees the answer of /admit/uncovered. A write of the probe user passes one of them only
-// in a dry run.
-func TestA6_ProbesOfBarriersAreRefusedByKnownBarriers(t *testing.T) {
+// TestA6_AProbeLearnsTheStateFromThePathThatIsCalled: only the handler of probes answers it, and only to a probe. Others pass there.
+func TestA6_AProbeLearnsTheStateFromThePathThatIsCalled(t *testing.T) {
 	yes, no := true, false
 	for name, c := range map[string]struct {
-		nonce          string
+		user, nonce    string
 		dry            *bool
-		endpoint       Endpoint
+		path           string
+		loaded         bool
+		says           string
 		token, allowed bool
-		barriers       int
 	}{
-		"refused by the barriers":      {"good", &yes, Uncovered, true, false, 2},
-		"granular leaves it to that":   {"good", &yes, Granular, false, true, 0},
-		"granular, no dry run":         {"good", &no, Granular, false, false, 0},
-		"no dry run":                   {"good", &no, Uncovered, false, false, 0},
-		"forged":                       {"bad", &yes, Uncovered, false, false, 0},
-		"granular, forged":             {"bad", &yes, Granular, false, false, 0},
-		"granular, nothing said of it": {"good", nil, Granular, false, false, 0},
+		"the state":               {ProbeUser, "good", &yes, "/probe/uid-3/7-a", true, "has-uid-3-7-a known", true, false},
+		"another probe":           {ProbeUser, "good", &yes, "/probe/uid-3/7-a", false, "is no probe", false, false},
+		"no dry run":              {ProbeUser, "good", &no, "/probe/uid-3/7-a", true, "is no probe", false, false},
+		"forged":                  {ProbeUser, "bad", &yes, "/probe/uid-3/7-a", true, "is no probe", false, false},
+		"another user":            {"alice", "good", &yes, "/probe/uid-3/7-a", true, "", false, true},
+		"granular leaves it":      {ProbeUser, "good", &yes, "/admit/granular", true, "", false, true},
+		"granular, no dry run":    {ProbeUser, "good", &no, "/admit/granular", true, "is no probe", false, false},
+		"granular, forged":        {ProbeUser, "bad", &yes, "/admit/granular", true, "is no probe", false, false},
+		"uncovered leaves it too": {ProbeUser, "good", &yes, "/admit/uncovered", true, "", false, true},
+		"uncovered, forged":       {ProbeUser, "bad", &yes, "/admit/uncovered", true, "is no probe", false, false},
 	} {
 		t.Run(name, func(t *testing.T) {
-			s := schematest.Schema(t, uncoveredSet(`{uncoveredPermissions: ["granular:scale"], matchConditions: [{name: a, expression: "false"}]}`), uncoveredSet(`{uncoveredPermissions: ["granular:image"]}`),
-				uncoveredSet(`{uncoveredPermissions: ["granular:data"]}`))
-			wire := Handlers{MaxBytes: 1 << 20, Canaries: signed{bar: true}}
-			server := httptest.NewServer(wire.ReviewHandler(c.endpoint, reviewer(s, holding("update", "granular", "granular:*"))))
+			wire := Handlers{MaxBytes: 1 << 20, Probes: signed{loaded: c.loaded}, Known: func() string { return "known" }}
+			mux := http.NewServeMux()
+			mux.Handle("/probe/{granular}/{state}", wire.ProbeHandler())
+			mux.Handle("/admit/granular", wire.ReviewHandler(Granular, reviewer(schematest.Schema(t), holding("update", "granular", "granular:*"))))
+			mux.Handle("/admit/uncovered", wire.ReviewHandler(Uncovered, reviewer(schematest.Schema(t), holding())))
+			server := httptest.NewServer(mux)
 			defer server.Close()
 			req := scaling()
-			req.UserInfo, req.DryRun = authenticationv1.UserInfo{Username: CanaryUser, Extra: map[string]authenticationv1.ExtraValue{CanaryKey: {c.nonce}}}, c.dry
-			_, text := post(t, server, "/", "application/json", encode(t, admissionv1.AdmissionReview{
+			req.UserInfo, req.DryRun = authenticationv1.UserInfo{Username: c.user, Extra: map[string]authenticationv1.ExtraValue{ProbeKey: {c.nonce}}}, c.dry
+			_, text := post(t, server, c.path, "application/json", encode(t, admissionv1.AdmissionReview{
 				TypeMeta: metav1.TypeMeta{APIVersion: "admission.k8s.io/v1", Kind: "AdmissionReview"}, Request: req,
 			}))
-			if strings.Contains(text, "the-token") != c.token || strings.Contains(text, `"allowed":true`) != c.allowed || strings.Count(text, "bars-") != c.barriers {
+			if strings.Contains(text, "the-token") != c.token || strings.Contains(text, `"allowed":true`) != c.allowed || !strings.Contains(text, c.says) {
 				t.Errorf("got %s", text)
 			}
 		})
 	}
 }
 
-// A probe of a deletion or of a connection learns what may deny it, and needs no schema. One of a write learns of both.
-func TestA6_ProbesOfPoliciesAreRefusedByThem(t *testing.T) {
-	s := schematest.Schema(t, uncoveredSet(`{uncoveredPermissions: ["granular:scale"]}`))
-	for operation, want := range map[admissionv1.Operation]int{admissionv1.Update: 2, admissionv1.Delete: 1, admissionv1.Connect: 1} {
-		req := scaling()
-		req.Operation = operation
-		r := reviewer(s, holding())
-		r.Denies = func(got *admissionv1.AdmissionRequest) []string {
-			if got.Operation != operation {
-				t.Errorf("asked about %s", got.Operation)
-			}
-			return []string{"policy"}
+// A5: the user whom administrators ask about is never let in, whatever it holds, and learns what the proof says.
+func TestA5_TheStatusUserIsNeverLetIn(t *testing.T) {
+	spec := asking("update", "apps", "deployments", "")
+	spec.User = StatusUser
+	r := authorizeReviewer(holding("granular", "update", "get"))
+	for _, status := range []func() string{nil, func() string { return ProvenReason + "3" }} {
+		r.Status = status
+		want := ""
+		if status != nil {
+			want = "granular: status: enforcement is proven on each kube-apiserver, of 3"
 		}
-		if got := r.barriers(req); len(got) != want || got[0] != "policy" {
-			t.Errorf("%s: %q", operation, got)
-		}
-		r.Denies, r.Schema = nil, nil
-		if got := r.barriers(req); len(got) != 0 {
-			t.Errorf("%s, nothing known: %q", operation, got)
+		if got, err := r.Review(t.Context(), spec); err != nil || got.Allowed || got.Denied || got.Reason != want {
+			t.Errorf("%+v, %v; want %q", got, err, want)
 		}
 	}
 }
 
-// The marker does not allow a Binding. A probe of a Binding is allowed by its nonce.
-func TestA6_A2_OnlyProbesBind(t *testing.T) {
+// A2: nobody is let in to bind, and no probe.
+func TestA2_NobodyBinds(t *testing.T) {
 	for _, name := range []string{"bindings", "pods/binding"} {
 		resource, subresource, _ := strings.Cut(name, "/")
-		for user, want := range map[string]bool{CanaryUser: true, "alice": false} {
+		for _, user := range []string{ProbeUser, "alice"} {
 			spec := asking("create", "", resource, subresource)
-			spec.User, spec.Extra = user, map[string]authorizationv1.ExtraValue{CanaryKey: {"good"}}
+			spec.User, spec.Extra = user, map[string]authorizationv1.ExtraValue{ProbeKey: {"good"}}
 			r := authorizeReviewer(holding("granular"))
-			r.Canaries = signed{bar: true}
-			if status, err := r.Review(t.Context(), spec); err != nil || status.Allowed != want {
+			r.Probes = signed{loaded: true}
+			if status, err := r.Review(t.Context(), spec); err != nil || status.Allowed {
 				t.Errorf("%s, %s: %+v, %v", name, user, status, err)
 			}
 		}
