@@ -24,8 +24,8 @@ const (
 
 // Loaded is what an API server has loaded, as its call of the webhook for probes shows, and what this replica knows.
 type Loaded struct {
-	// Granular is the identity of the configuration with the webhook granular. State is the state of the configuration for barriers. See webhooks.ProbePath.
-	Granular, State string
+	// State is the state of the configuration whose webhook for probes was called. See webhooks.State.
+	State string
 	// Known stands for the objects that are in force in this replica.
 	Known string
 }
@@ -68,17 +68,19 @@ func (h Handlers) probe(ctx context.Context, w http.ResponseWriter, endpoint End
 	return refuseProbe(req, "probe "+answer.Token), true
 }
 
-// ProbeHandler serves AdmissionReview v1 at a pattern with the wildcards granular and state: for probes that ask which configuration an API server has. It guards
-// nothing, so it lets other users pass.
+// ProbeHandler serves AdmissionReview v1 at a pattern with the wildcard state: for probes that ask which version of a configuration an API server has. It
+// guards nothing, so it lets other users pass, and the other probes.
 func (h Handlers) ProbeHandler() http.Handler {
 	return h.serveReview("probe", func(ctx context.Context, x *exchange, in *DecodedReview) {
 		req := in.Request
 		response := &admissionv1.AdmissionResponse{UID: req.UID, Allowed: true}
 		if req.UserInfo.Username == ProbeUser {
-			if answer, isProbe := h.answer(ctx, req); isProbe && answer.Loaded != nil {
-				response = refuseProbe(req, "probe "+answer.Loaded(Loaded{Granular: x.r.PathValue("granular"), State: x.r.PathValue("state"), Known: h.known()}))
-			} else {
+			answer, isProbe := h.answer(ctx, req)
+			switch {
+			case !isProbe:
 				response = refuseProbe(req, notAProbe)
+			case answer.Loaded != nil:
+				response = refuseProbe(req, "probe "+answer.Loaded(Loaded{State: x.r.PathValue("state"), Known: h.known()}))
 			}
 		}
 		x.respond(ctx, response, OutcomeProbe, 0)

@@ -27,7 +27,7 @@ func (s signed) Answer(req *admissionv1.AdmissionRequest) ProbeAnswer {
 	}
 	answer := ProbeAnswer{Token: "the-token", Fail: s.fail}
 	if s.loaded {
-		answer.Loaded = func(l Loaded) string { return "the-token has-" + l.Granular + "-" + l.State + " " + l.Known }
+		answer.Loaded = func(l Loaded) string { return "the-token has-" + l.State + " " + l.Known }
 	}
 	return answer
 }
@@ -132,11 +132,11 @@ func TestA6_AProbeLearnsTheStateFromThePathThatIsCalled(t *testing.T) {
 		says           string
 		token, allowed bool
 	}{
-		"the state":               {ProbeUser, "good", &yes, "/probe/uid-3/7-a", true, "has-uid-3-7-a known", true, false},
-		"another probe":           {ProbeUser, "good", &yes, "/probe/uid-3/7-a", false, "is no probe", false, false},
-		"no dry run":              {ProbeUser, "good", &no, "/probe/uid-3/7-a", true, "is no probe", false, false},
-		"forged":                  {ProbeUser, "bad", &yes, "/probe/uid-3/7-a", true, "is no probe", false, false},
-		"another user":            {"alice", "good", &yes, "/probe/uid-3/7-a", true, "", false, true},
+		"the state":               {ProbeUser, "good", &yes, "/probe/uid-7-a", true, "has-uid-7-a known", true, false},
+		"another probe":           {ProbeUser, "good", &yes, "/probe/uid-7-a", false, "", false, true},
+		"no dry run":              {ProbeUser, "good", &no, "/probe/uid-7-a", true, "is no probe", false, false},
+		"forged":                  {ProbeUser, "bad", &yes, "/probe/uid-7-a", true, "is no probe", false, false},
+		"another user":            {"alice", "good", &yes, "/probe/uid-7-a", true, "", false, true},
 		"granular leaves it":      {ProbeUser, "good", &yes, "/admit/granular", true, "", false, true},
 		"granular, no dry run":    {ProbeUser, "good", &no, "/admit/granular", true, "is no probe", false, false},
 		"granular, forged":        {ProbeUser, "bad", &yes, "/admit/granular", true, "is no probe", false, false},
@@ -146,7 +146,7 @@ func TestA6_AProbeLearnsTheStateFromThePathThatIsCalled(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			wire := Handlers{MaxBytes: 1 << 20, Probes: signed{loaded: c.loaded}, Known: func() string { return "known" }}
 			mux := http.NewServeMux()
-			mux.Handle("/probe/{granular}/{state}", wire.ProbeHandler())
+			mux.Handle("/probe/{state}", wire.ProbeHandler())
 			mux.Handle("/admit/granular", wire.ReviewHandler(Granular, reviewer(schematest.Schema(t), holding("update", "granular", "granular:*"))))
 			mux.Handle("/admit/uncovered", wire.ReviewHandler(Uncovered, reviewer(schematest.Schema(t), holding())))
 			server := httptest.NewServer(mux)

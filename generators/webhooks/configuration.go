@@ -1,7 +1,6 @@
 package webhooks
 
 import (
-	"fmt"
 	"strconv"
 	"strings"
 
@@ -139,21 +138,6 @@ func NewSchemasWebhook(client admissionregistrationv1.WebhookClientConfig) admis
 	// would be harmful if users could not install CustomResourceDefinitions in that time.
 	ignore := admissionregistrationv1.Ignore
 	out.FailurePolicy = &ignore
-	return out
-}
-
-// Identity returns a text that changes with every write of the webhooks of a configuration, and belongs to one object only. It is one segment of a path.
-func Identity(c *admissionregistrationv1.ValidatingWebhookConfiguration) string {
-	return fmt.Sprintf("%s-%d", c.UID, c.Generation)
-}
-
-// NewProbeWebhook returns the webhook for fieldperm's own probe: the creation of a PodTemplate as a dry run. Nearly nobody creates these, and no controller
-// reads them.
-func NewProbeWebhook(client admissionregistrationv1.WebhookClientConfig) admissionregistrationv1.ValidatingWebhook {
-	out := webhook(ProbeWebhook, client, nil, admissionregistrationv1.MatchCondition{
-		Name: "probe", Expression: "request.userInfo.username == " + strconv.Quote(admission.ProbeUser),
-	})
-	out.Rules = rendered(Writes.On([]v1alpha1.ResourceRule{{APIGroups: []string{""}, Resources: []string{"podtemplates"}}}))
 	return out
 }
 

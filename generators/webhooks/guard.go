@@ -149,7 +149,7 @@ func guardValidations() []admissionregistrationv1.Validation {
 	}, {
 		Message: "no webhook may be taken away",
 		Expression: `request.operation == 'UPDATE' && object.metadata.name == '` + UncoveredName + `' && variables.mayChangeUncovered
-  || variables.before.all(w, variables.webhooks.exists(n, n.name == w.name))`,
+  || variables.before.all(w, w.name == '` + ProbeWebhook + `' || variables.webhooks.exists(n, n.name == w.name))`,
 	}, {
 		Message: "the rules of a webhook may not be narrowed, and those of " + UncoveredWebhookName + " are fieldperm's to change",
 		Expression: `variables.before.all(w, !has(w.rules) || variables.webhooks.all(n, n.name != w.name || n.name == '` + GranularWebhook + `'

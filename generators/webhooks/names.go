@@ -31,8 +31,7 @@ const (
 	// SchemasWebhook is the name of the webhook that refuses permission schemas that do not compile.
 	SchemasWebhook = "schemas.fieldperm.dev"
 
-	// ProbeWebhook is the name of the webhook that only fieldperm's own probe reaches. Its path names the state of the object: an API server loads an
-	// object as a whole, so the answer to one probe says which rules it has.
+	// ProbeWebhook is the name of the webhook that only fieldperm's own probe reaches. Its path names the state of the configuration: see State.
 	ProbeWebhook = "probe.fieldperm.dev"
 
 	// WriterAnnotation is an annotation of UncoveredName with the version of the fieldperm that wrote it.
@@ -58,6 +57,6 @@ const (
 	SchemasPath   = "/admit/schemas"
 	ObservedPath  = "/admit/observed"
 	TriedPath     = "/admit/tried"
-	// ProbePath is followed by the identity of the configuration with the webhook granular, a slash, and the state of the object.
+	// ProbePath is followed by the state of the configuration.
 	ProbePath = "/probe/"
 )

@@ -21,6 +21,8 @@ type BarriersConfig struct {
 	Servers Servers
 	// State returns the state of the stored configuration, "" while there is none. Known returns a text for the objects that are in force here.
 	State, Known func() string
+	// Renew is called with a state that a server does not have after renewAfter. It must not block.
+	Renew func(state string)
 	// Changed is called when the result of Missing may have changed. It must not block.
 	Changed func()
 }
@@ -33,6 +35,7 @@ type Barriers struct {
 
 	mu   sync.Mutex
 	seen seen
+	late late // Only Run uses it.
 }
 
 // seen is the result of one round. The zero result has asked nobody.
@@ -69,7 +72,7 @@ func (p *Barriers) round(ctx context.Context) error {
 			continue
 		}
 		group.Go(func() {
-			answer, err, cause := p.config.Prober.Loaded(ctx, server)
+			answer, err, cause := p.config.Prober.Loaded(ctx, server, uncoveredProbe())
 			switch {
 			case err != nil:
 			case !answer.says(stateText(next.state)):
@@ -86,6 +89,9 @@ func (p *Barriers) round(ctx context.Context) error {
 	}
 	if err == nil {
 		err = worst(answers)
+	}
+	if p.late.is(next.state, errors.Is(err, ErrOtherState), time.Now()) {
+		p.config.Renew(next.state)
 	}
 	next.servers, next.err = len(servers), err
 	p.mu.Lock()

@@ -27,6 +27,7 @@ func barriersOf(t *testing.T) (b *Barriers, apis []*apiserver, stored *string, c
 		Servers: func() ([]Server, error) { return servers, nil },
 		State:   func() string { return *stored },
 		Known:   func() string { return "objects" },
+		Renew:   func(string) {},
 		Changed: func() { *changes++ },
 	}), apis, stored, changes
 }

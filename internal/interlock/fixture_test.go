@@ -184,7 +184,9 @@ func (a *apiserver) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 			return
 		}
 		fakeapi.Status(w, http.StatusForbidden, "admission webhook said: probe "+said.Token)
-	case fault == "passes":
+	case fault == "has no state" && a.tokens.Answer(req).Loaded == nil:
+		fakeapi.Status(w, http.StatusForbidden, "admission webhook said: probe "+a.tokens.Answer(req).Token)
+	case fault == "passes", fault == "has no state":
 		fakeapi.Status(w, http.StatusOK, "")
 	case fault == "not found":
 		fakeapi.Status(w, http.StatusNotFound, "no such object")

@@ -14,7 +14,6 @@ import (
 	authorizationv1 "k8s.io/api/authorization/v1"
 	"k8s.io/utils/clock"
 
-	"github.com/fieldperm/fieldperm/generators/webhooks"
 	"github.com/fieldperm/fieldperm/internal/allowlist"
 )
 
@@ -51,8 +50,8 @@ type Config struct {
 	// Configuration reads the current webhook configuration from the API server. It returns nil if there is none. A nil func means
 	// that the configuration is a static manifest.
 	Configuration func(context.Context) (*admissionregistrationv1.ValidatingWebhookConfiguration, error)
-	// Written returns the identity of that configuration which the one that fieldperm writes names, "" if none. It is required with Configuration.
-	Written func() string
+	// Write replaces the version that Configuration returned. It is required with Configuration.
+	Write func(context.Context, *admissionregistrationv1.ValidatingWebhookConfiguration) (*admissionregistrationv1.ValidatingWebhookConfiguration, error)
 	// CA returns the CA bundle that the webhook must trust. If CA is nil or returns nothing, any bundle is accepted.
 	CA func() []byte
 	// Manifests are the files of the control plane, if the configuration is a static manifest.
@@ -78,8 +77,8 @@ type Interlock struct {
 
 	// mu guards the fields below, and every change of state and epoch.
 	mu sync.Mutex
-	// identity is that of the last configuration seen.
-	identity string
+	// version is that of the last configuration seen.
+	version string
 	// looking is held while the files are read, so that results are stored in the order of the reads.
 	looking sync.Mutex
 	// files is the last reading of Manifests. loaded has the last reading of each server.
@@ -89,6 +88,9 @@ type Interlock struct {
 	watches map[string]*watch
 
 	resources resources
+	// Only Run uses late and renew, which says that the next round writes a new state.
+	late  late
+	renew bool
 }
 
 // state is immutable; a change replaces it.
@@ -206,13 +208,6 @@ func (i *Interlock) ServersChanged() {
 	i.again()
 }
 
-// ProbeAgain must be called when servers may have loaded what they lacked. It never blocks.
-func (i *Interlock) ProbeAgain() {
-	if i.Status() != nil {
-		i.again()
-	}
-}
-
 func (i *Interlock) again() {
 	select {
 	case i.trigger <- struct{}{}:
@@ -220,18 +215,18 @@ func (i *Interlock) again() {
 	}
 }
 
-// seenLocked records the identity of a configuration. What was proven of another one is void. The caller holds mu.
+// seenLocked records the version of a configuration. What was proven of another one is void. The caller holds mu.
 func (i *Interlock) seenLocked(configuration *admissionregistrationv1.ValidatingWebhookConfiguration) {
-	identity := ""
+	version := ""
 	if configuration != nil {
-		identity = webhooks.Identity(configuration)
+		version = fmt.Sprintf("%s-%d", configuration.UID, configuration.Generation)
 	}
-	if identity == i.identity {
+	if version == i.version {
 		return
 	}
-	i.identity = identity
+	i.version = version
 	if i.state.Load().err == nil {
-		i.withdrawLocked(ReasonConfigurationChanged, errors.New("the webhook configuration has changed and is proven anew"))
+		i.withdrawLocked(ReasonConfigurationChanged, errChanged)
 		return
 	}
 	i.epoch.Add(1)

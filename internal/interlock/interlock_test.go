@@ -9,9 +9,10 @@ import (
 	"testing"
 	"time"
 
-	admissionv1 "k8s.io/api/admission/v1"
 	admissionregistrationv1 "k8s.io/api/admissionregistration/v1"
 	authorizationv1 "k8s.io/api/authorization/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/apimachinery/pkg/runtime/schema"
 	clocktesting "k8s.io/utils/clock/testing"
 
 	"github.com/fieldperm/fieldperm/generators/webhooks"
@@ -37,8 +38,11 @@ type world struct {
 	serversFail   error
 	configuration *admissionregistrationv1.ValidatingWebhookConfiguration
 	unreadable    error
-	written       string
-	said          []string
+	// writes counts what was written. Servers load it at once if loads is true.
+	writes     int
+	loads      bool
+	unwritable error
+	said       []string
 }
 
 // newWorld has a webhook configuration if readable is true, else static manifests that every server has loaded.
@@ -72,12 +76,21 @@ func newWorld(t *testing.T, readable bool) *world {
 			defer w.mu.Unlock()
 			return w.configuration.DeepCopy(), w.unreadable
 		}
-		config.Written = func() string {
+		config.Write = func(_ context.Context, next *admissionregistrationv1.ValidatingWebhookConfiguration) (*admissionregistrationv1.ValidatingWebhookConfiguration, error) {
 			w.mu.Lock()
 			defer w.mu.Unlock()
-			return w.written
+			if w.unwritable != nil {
+				return nil, w.unwritable
+			}
+			w.writes++
+			w.configuration = next.DeepCopy()
+			w.configuration.Generation++
+			if w.loads {
+				w.loadLocked()
+			}
+			return w.configuration.DeepCopy(), nil
 		}
-		w.load()
+		w.loads = true
 	}
 	if !readable {
 		w.files = newFiles(t)
@@ -96,12 +109,13 @@ func (w *world) set(change func()) {
 	change()
 }
 
-// load simulates that fieldperm has written the identity of the configuration, and that the servers have loaded it.
-func (w *world) load() {
-	w.set(func() { w.written = webhooks.Identity(w.configuration) })
+// load simulates that the servers have loaded the configuration as it is stored.
+func (w *world) load() { w.set(w.loadLocked) }
+
+func (w *world) loadLocked() {
 	for _, api := range w.apis {
 		api.mu.Lock()
-		api.has.Granular = w.written
+		api.has.State = webhooks.State(w.configuration)
 		api.mu.Unlock()
 	}
 }
@@ -149,12 +163,10 @@ func TestA5_OneMissingProofOpens(t *testing.T) {
 		fault  func(*world)
 		reason Reason
 	}{
-		"a probe passes one server": {func(w *world) { w.apis[1].set(always("passes")) }, ReasonProbeNotEnforced},
-		"one server has loaded no configuration of fieldperm's": {func(w *world) {
-			w.apis[0].set(func(t Target) string { return map[bool]string{true: "passes"}[t.Operation == admissionv1.Create] })
-		}, ReasonNotLoaded},
-		"one server has an earlier configuration":         {func(w *world) { w.apis[0].has.Granular = "u-0" }, ReasonNotLoaded},
-		"one server answers with what nobody has written": {func(w *world) { w.apis[0].has.Granular = "x" }, ReasonNotLoaded},
+		"a probe passes one server":                       {func(w *world) { w.apis[1].set(always("passes")) }, ReasonProbeNotEnforced},
+		"one server has no state":                         {func(w *world) { w.apis[0].set(always("has no state")) }, ReasonNotLoaded},
+		"one server has an earlier state":                 {func(w *world) { w.apis[0].has.State = "u-1-x" }, ReasonNotLoaded},
+		"one server answers with what nobody has written": {func(w *world) { w.apis[0].has.State = "x" }, ReasonNotLoaded},
 		"another webhook refuses it":                      {func(w *world) { w.apis[1].set(always("admission webhook \"other\" denied the request")) }, ReasonProbeError},
 		"the object is not there":                         {func(w *world) { w.apis[1].set(always("not found")) }, ReasonProbeError},
 		"a server is down":                                {func(w *world) { w.apis[1].Close(); eventually(t, func() bool { return w.Status() != nil }) }, ReasonWatchEnded},
@@ -164,9 +176,16 @@ func TestA5_OneMissingProofOpens(t *testing.T) {
 		"configuration is gone":                           {func(w *world) { w.configuration = nil }, ReasonConfigurationMissing},
 		"configuration is loose":                          {func(w *world) { w.configuration.Webhooks[0].Rules = nil }, ReasonConfigurationLoose},
 		"configuration is being deleted":                  {func(w *world) { now := metav1Now(); w.configuration.DeletionTimestamp = &now }, ReasonConfigurationDeleted},
-		"the configuration is another":                    {func(w *world) { w.configuration.Generation++ }, ReasonNotLoaded},
-		"it was deleted and made anew":                    {func(w *world) { w.configuration.UID = "v" }, ReasonNotLoaded},
-		"no server has the other one yet":                 {func(w *world) { w.configuration.Generation++; w.written = webhooks.Identity(w.configuration) }, ReasonNotLoaded},
+		"the configuration is another":                    {func(w *world) { w.configuration.Generation++; w.loads = false }, ReasonNotLoaded},
+		"it was deleted and made anew":                    {func(w *world) { w.configuration.UID = "v"; w.loads = false }, ReasonNotLoaded},
+		"another replica writes the state": {func(w *world) {
+			w.configuration.Generation++
+			w.unwritable = apierrors.NewConflict(schema.GroupResource{}, "fieldperm", errors.New("modified"))
+		}, ReasonConfigurationChanged},
+		"the state cannot be written": {func(w *world) {
+			w.configuration.Generation++
+			w.unwritable = errors.New("forbidden")
+		}, ReasonConfigurationChanged},
 	} {
 		t.Run(name, func(t *testing.T) {
 			w := newWorld(t, true)
@@ -216,7 +235,7 @@ func TestA5_ChangesOpenAtOnceAndRoundsUnderWayProveNothing(t *testing.T) {
 	loose.Generation, loose.Webhooks[0].FailurePolicy = 2, nil
 	w.ConfigurationChanged(loose)
 	w.mustBe(t, false, "an event with a loose configuration")
-	w.set(func() { w.configuration = granular(t); w.configuration.Generation = 3 })
+	w.set(func() { w.configuration = granular(t); w.configuration.Generation, w.loads = 3, false })
 	w.round(t.Context())
 	w.mustBe(t, false, "corrected, and not loaded")
 	w.load()
@@ -236,7 +255,7 @@ func TestA5_ChangesOpenAtOnceAndRoundsUnderWayProveNothing(t *testing.T) {
 		// A probe does not prove what happens while it is in progress.
 		once := sync.OnceFunc(func() {
 			changed := w.configuration.DeepCopy()
-			changed.Generation = 2
+			changed.Generation = 9
 			w.ConfigurationChanged(changed)
 		})
 		w.apis[0].set(func(Target) string { once(); return "" })
@@ -267,7 +286,7 @@ func TestA5_ANewServerOpensAtOnce(t *testing.T) {
 	w.ServersChanged()
 	w.mustBe(t, true, "the same servers")
 	third := newAPIServer(t, w.tokens)
-	third.has.Granular = w.written
+	third.has.State = webhooks.State(w.configuration)
 	w.set(func() { w.servers = append(w.servers, third.server(t)) })
 	w.ServersChanged()
 	w.mustBe(t, false, "a server that is not proven")
@@ -306,7 +325,7 @@ func TestA5_ARoundDoesNotProveAServerAddedDuringIt(t *testing.T) {
 	w := newWorld(t, true)
 	w.prove(t)
 	third := newAPIServer(t, w.tokens)
-	third.has.Granular = w.written
+	third.has.State = webhooks.State(w.configuration)
 	once := sync.OnceFunc(func() {
 		w.set(func() { w.servers = append(w.servers, third.server(t)) })
 		w.ServersChanged()

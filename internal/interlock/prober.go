@@ -87,16 +87,12 @@ func (a Answer) says(text string) bool {
 	return a.tokens != nil && a.tokens.said(a.nonces, a.message, text)
 }
 
-// Loaded sends one probe to a server, and returns what it has loaded. The error wraps ErrOtherState if the server has no configuration of fieldperm. Its text
-// has nothing that others have written, so that it stays the same: cause has that.
-func (p *Prober) Loaded(ctx context.Context, server Server) (answer Answer, err, cause error) {
+// Loaded sends one probe to a server, and returns what it has loaded. The error wraps ErrOtherState if the server has no configuration of fieldperm with a
+// webhook for this probe. Its text has nothing that others have written, so that it stays the same: cause has that.
+func (p *Prober) Loaded(ctx context.Context, server Server, target Target) (answer Answer, err, cause error) {
 	ctx, cancel := context.WithTimeout(ctx, probeTimeout)
 	defer cancel()
-	target := loadedProbe()
-	nonces, said, err := p.send(ctx, server, target, map[string]any{
-		"apiVersion": "v1", "kind": "PodTemplate", "metadata": map[string]any{"generateName": Name + "-", "namespace": target.Namespace}, // Nobody can be in its way.
-		"template": map[string]any{"spec": map[string]any{"containers": []any{map[string]any{"name": Name, "image": Name}}}},
-	}, ModeLoaded)
+	nonces, said, err := p.send(ctx, server, target, podTemplate(), ModeLoaded)
 	if err != nil {
 		return Answer{}, err, nil
 	}
@@ -112,10 +108,23 @@ func (p *Prober) Loaded(ctx context.Context, server Server) (answer Answer, err,
 	return Answer{p.Tokens, nonces, said.Error()}, nil, nil
 }
 
-// loadedProbe returns the target of the probe that asks what a server has loaded. rbac.yaml lets the user of probes create it, so that the probe
-// needs no authorizer that asks fieldperm.
-func loadedProbe() Target {
-	return Target{Operation: admissionv1.Create, Version: "v1", Resource: "podtemplates", Namespace: metav1.NamespaceSystem}
+// granularProbe returns the target of the probes that take the way of a granular user: an object that every kube-apiserver creates when it starts.
+func granularProbe() Target {
+	return Target{Operation: admissionv1.Update, Version: "v1", Resource: webhooks.GranularProbed, Namespace: metav1.NamespaceSystem, Name: "extension-apiserver-authentication"}
+}
+
+// uncoveredProbe returns the target of the probe that asks which rules for barriers a server has loaded. rbac.yaml lets the user of probes create it, so that
+// the probe needs no authorizer that asks fieldperm.
+func uncoveredProbe() Target {
+	return Target{Operation: admissionv1.Create, Version: "v1", Resource: webhooks.UncoveredProbed, Namespace: metav1.NamespaceSystem}
+}
+
+// podTemplate returns the object of uncoveredProbe.
+func podTemplate() map[string]any {
+	return map[string]any{
+		"apiVersion": "v1", "kind": "PodTemplate", "metadata": map[string]any{"generateName": Name + "-", "namespace": metav1.NamespaceSystem}, // Nobody can be in its way.
+		"template": map[string]any{"spec": map[string]any{"containers": []any{map[string]any{"name": Name, "image": Name}}}},
+	}
 }
 
 // send sends one probe. answer is the API server's response. err is set if no probe was sent.

@@ -39,7 +39,7 @@ func TestA5_OtherRefusalsOfAProbeAreNoProofAndNameTheCure(t *testing.T) {
 		"no answer": {errors.New("dial tcp 127.0.0.1:6443: connect: connection refused"), "can be reached"},
 	} {
 		t.Run(name, func(t *testing.T) {
-			result, err := prober.judge(wayProbe(), []string{"nonce"}, c.err)
+			result, err := prober.judge(granularProbe(), []string{"nonce"}, c.err)
 			if result != Unproven || err == nil || !strings.Contains(err.Error(), c.cure) {
 				t.Errorf("%s: %v; want %s and the cure %q", result, err, Unproven, c.cure)
 			}

@@ -4,14 +4,17 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 	"time"
 
-	admissionv1 "k8s.io/api/admission/v1"
-	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	admissionregistrationv1 "k8s.io/api/admissionregistration/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/klog/v2"
 
 	"github.com/fieldperm/fieldperm/generators/webhooks"
 )
+
+var errChanged = errors.New("the webhook configuration has changed and is proven anew")
 
 // firstRetry is the delay after the first failed round. The delay doubles up to the interval.
 const firstRetry = 250 * time.Millisecond
@@ -62,15 +65,16 @@ func (i *Interlock) round(ctx context.Context) {
 	i.mu.Unlock()
 
 	var servers map[string]*watch
-	identity, reason, err := i.configured(ctx, &epoch)
+	configured, reason, err := i.configured(ctx, &epoch)
 	if err == nil {
-		servers, reason, err = i.prove(ctx, identity)
+		servers, reason, err = i.prove(ctx, configured)
 	}
 	if ctx.Err() != nil {
 		return
 	}
 	i.mu.Lock()
 	defer i.mu.Unlock()
+	i.renew = i.late.is(configured, reason == ReasonNotLoaded || reason == ReasonProbeNotEnforced, i.config.Clock.Now())
 	switch {
 	case err != nil:
 		i.withdrawLocked(reason, err)
@@ -87,9 +91,9 @@ func (i *Interlock) round(ctx context.Context) {
 	i.store(next)
 }
 
-// configured returns the identity of the webhook configuration, "" if it is a static manifest, or the reason why it does not enforce. A configuration that
+// configured returns the state of the webhook configuration, "" if it is a static manifest, or the reason why it does not enforce. A configuration that
 // the watch has not delivered yet begins a new epoch, unless one has begun since.
-func (i *Interlock) configured(ctx context.Context, epoch *uint64) (identity string, reason Reason, err error) {
+func (i *Interlock) configured(ctx context.Context, epoch *uint64) (state string, reason Reason, err error) {
 	if i.config.Configuration != nil {
 		readCtx, cancel := context.WithTimeout(ctx, probeTimeout)
 		defer cancel()
@@ -100,27 +104,43 @@ func (i *Interlock) configured(ctx context.Context, epoch *uint64) (identity str
 		if reason, err := i.static(configuration); err != nil {
 			return "", reason, err
 		}
+		if webhooks.State(configuration) == "" || i.renew {
+			if configuration, err = i.inNewState(readCtx, configuration); err != nil {
+				return "", ReasonConfigurationChanged, err
+			}
+		}
 		i.mu.Lock()
 		if i.epoch.Load() == *epoch {
 			i.seenLocked(configuration)
 			*epoch = i.epoch.Load()
 		}
 		i.mu.Unlock()
-		identity = webhooks.Identity(configuration)
+		state = webhooks.State(configuration)
 	}
 	if i.config.Manifests != nil || i.config.Configuration == nil {
 		if reason, err := i.filesEnforce(); err != nil {
 			return "", reason, err
 		}
 	}
-	return identity, ReasonProven, nil
+	return state, ReasonProven, nil
+}
+
+// inNewState writes a new state into a configuration that enforces. So no version of it that does not enforce has this state.
+func (i *Interlock) inNewState(ctx context.Context, c *admissionregistrationv1.ValidatingWebhookConfiguration) (*admissionregistrationv1.ValidatingWebhookConfiguration, error) {
+	at := slices.IndexFunc(c.Webhooks, func(w admissionregistrationv1.ValidatingWebhook) bool { return w.Name == webhooks.GranularWebhook })
+	client, _ := webhooks.ClientConfigFor(&c.Webhooks[at].ClientConfig, webhooks.GranularPath, webhooks.ProbePath) // Static has seen both.
+	written, err := i.config.Write(ctx, webhooks.InState(c, client, webhooks.GranularProbed, webhooks.NewState(c)))
+	switch {
+	case apierrors.IsConflict(err), err == nil && webhooks.State(written) == "":
+		return nil, errChanged // The next round reads what another replica has written.
+	case err != nil:
+		return nil, fmt.Errorf("webhook configuration %q: fieldperm cannot write its webhook %q: see that fieldperm may update it, which rbac.yaml of fieldperm-gen manifests grants (%w)", c.Name, webhooks.ProbeWebhook, err)
+	}
+	return written, nil
 }
 
 // prove returns the servers that enforce, each with a watch that was open before all else, or the reason why enforcement is not proven on all of them.
-func (i *Interlock) prove(ctx context.Context, identity string) (map[string]*watch, Reason, error) {
-	if identity != "" && i.config.Written() != identity {
-		return nil, ReasonNotLoaded, fmt.Errorf("fieldperm has not written the webhook configuration %s since the other one was changed: if it stays so, its log says why", webhooks.UncoveredName)
-	}
+func (i *Interlock) prove(ctx context.Context, state string) (map[string]*watch, Reason, error) {
 	servers, err := i.config.Servers()
 	if err != nil {
 		return nil, ReasonServersUnknown, err
@@ -136,10 +156,10 @@ func (i *Interlock) prove(ctx context.Context, identity string) (map[string]*wat
 		return nil, ReasonWatchEnded, err
 	}
 	if err := everywhere(ctx, servers, func(ctx context.Context, server Server) error {
-		if err := i.config.Prober.Prove(ctx, server, wayProbe(), nil, ModeDeny); err != nil || identity == "" {
+		if err := i.config.Prober.Prove(ctx, server, granularProbe(), nil, ModeDeny); err != nil || state == "" {
 			return err
 		}
-		return i.inForce(ctx, server, identity)
+		return i.inForce(ctx, server, state)
 	}); err != nil {
 		switch {
 		case errors.Is(err, errPassed):
@@ -158,19 +178,13 @@ func (i *Interlock) prove(ctx context.Context, identity string) (map[string]*wat
 	return watches, ReasonProven, nil
 }
 
-// wayProbe returns the target of the probe that takes the way of a granular user: an object that every kube-apiserver creates when it starts.
-func wayProbe() Target {
-	return Target{Operation: admissionv1.Update, Version: "v1", Resource: "configmaps", Namespace: metav1.NamespaceSystem, Name: "extension-apiserver-authentication"}
-}
-
 var errNotLoaded = errors.New("has not loaded the webhook configuration as it is stored")
 
-// inForce returns nil if a server has loaded the webhook configuration with an identity. fieldperm writes the identity into its own configuration, which
-// API servers read after it.
-func (i *Interlock) inForce(ctx context.Context, server Server, identity string) error {
-	answer, err, cause := i.config.Prober.Loaded(ctx, server)
+// inForce returns nil if a server has loaded the webhook configuration in a state.
+func (i *Interlock) inForce(ctx context.Context, server Server, state string) error {
+	answer, err, cause := i.config.Prober.Loaded(ctx, server, granularProbe())
 	switch {
-	case errors.Is(err, ErrOtherState), err == nil && !answer.says(granularText(identity)):
+	case errors.Is(err, ErrOtherState), err == nil && !answer.says(stateText(state)):
 		return fmt.Errorf("kube-apiserver %s: %w: if it stays so, see that its admission plugin ValidatingAdmissionWebhook is on, and that it can watch webhook configurations", server.Address, errNotLoaded)
 	case cause != nil:
 		return fmt.Errorf("%w (%w)", err, cause)

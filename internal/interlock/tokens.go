@@ -117,7 +117,7 @@ func (c *ProbeTokens) Answer(req *admissionv1.AdmissionRequest) admission.ProbeA
 	if strings.HasPrefix(nonce, string(ModeLoaded)+".") {
 		answer.Loaded = func(l admission.Loaded) string {
 			return strings.Join([]string{
-				token(key, nonce), textToken(key, nonce, granularText(l.Granular)), textToken(key, nonce, stateText(l.State)), textToken(key, nonce, knownText(l.Known)),
+				token(key, nonce), textToken(key, nonce, stateText(l.State)), textToken(key, nonce, knownText(l.Known)),
 			}, " ")
 		}
 	}
@@ -164,9 +164,8 @@ func seal(key []byte, purpose, body string, target Target) string {
 func token(key []byte, nonce string) string { return seal(key, "token", nonce, Target{}) }
 
 // The texts that an answer proves. Each begins with another word, so that none is taken for another.
-func granularText(identity string) string { return "granular " + identity }
-func stateText(state string) string       { return "state " + state }
-func knownText(known string) string       { return "known " + known }
+func stateText(state string) string { return "state " + state }
+func knownText(known string) string { return "known " + known }
 
 // textToken returns the token that reports a text in answer to a nonce.
 func textToken(key []byte, nonce, text string) string {

@@ -137,13 +137,13 @@ func TestA5_TokenProvesOneNonce(t *testing.T) {
 	if answer.Loaded == nil || answer.Fail || said.Loaded != nil {
 		t.Fatalf("a probe for the state: %+v", answer)
 	}
-	text := answer.Loaded(admission.Loaded{Granular: "g", State: "a", Known: "k"})
+	text := answer.Loaded(admission.Loaded{State: "a", Known: "k"})
 	if !c.Proven(asking, text) {
 		t.Error("an answer proves nothing")
 	}
 	for said, want := range map[string]bool{
-		granularText("g"): true, stateText("a"): true, knownText("k"): true,
-		granularText("a"): false, stateText("g"): false, stateText("k"): false, stateText("b"): false, knownText("a"): false, "a": false,
+		stateText("a"): true, knownText("k"): true,
+		stateText("k"): false, stateText("b"): false, knownText("a"): false, "a": false,
 	} {
 		if (Answer{c, asking, "probe " + text}).says(said) != want {
 			t.Errorf("it says %q: want %t", said, want)

@@ -73,12 +73,11 @@ func newBarriers(o *Options, config *rest.Config, m *metrics.Metrics, known *sch
 	}
 	b.keeper = uncovered.New(keep)
 	b.proof = interlock.NewBarriers(interlock.BarriersConfig{
-		Prober: &interlock.Prober{Tokens: e.tokens}, Servers: e.servers, State: b.keeper.State, Known: known.digest, Changed: b.status.Changed,
+		Prober: &interlock.Prober{Tokens: e.tokens}, Servers: e.servers, State: b.keeper.State, Known: known.digest, Renew: b.keeper.Renew, Changed: b.status.Changed,
 	})
 	observed.add(b.status.Changed)
 	observed.add(b.proof.ProbeAgain)
-	observed.add(e.interlock.ProbeAgain)
-	e.written, e.loaded = b.keeper.Granular, b.all
+	e.loaded = b.all
 	known.compiled.add(b.keeper.Changed)
 	known.compiled.add(b.proof.ProbeAgain)
 	e.serversChanged.add(b.proof.ProbeAgain)

@@ -31,6 +31,7 @@ import (
 	"github.com/fieldperm/fieldperm/internal/interlock"
 	"github.com/fieldperm/fieldperm/internal/metrics"
 	"github.com/fieldperm/fieldperm/internal/shorten"
+	"github.com/fieldperm/fieldperm/internal/uncovered"
 )
 
 // enforcement proves that kube-apiservers ask fieldperm about every write that /authorize allows: its sources, which
@@ -48,8 +49,7 @@ type enforcement struct {
 	informers []informers.SharedInformerFactory
 	// serversChanged is sent when the API servers to probe may have changed.
 	serversChanged signal
-	// written returns what interlock.Config.Written does, and loaded whether every kube-apiserver has loaded the rules of all barriers. Both are set before Run.
-	written     func() string
+	// loaded reports whether every kube-apiserver has loaded the rules of all barriers. It is set before Run.
 	loaded      func() bool
 	broadcaster events.EventBroadcaster
 	recorder    events.EventRecorder
@@ -99,7 +99,9 @@ func newEnforcement(o *Options, config *rest.Config, m *metrics.Metrics, known *
 			}
 			return configuration, err
 		}
-		settings.Written = func() string { return e.written() }
+		settings.Write = func(ctx context.Context, next *admissionregistrationv1.ValidatingWebhookConfiguration) (*admissionregistrationv1.ValidatingWebhookConfiguration, error) {
+			return configurations.Update(ctx, next, metav1.UpdateOptions{FieldManager: uncovered.FieldManager})
+		}
 		e.release = interlock.NewRelease(configurations, name, o.ReleaseDelay, clock.RealClock{})
 	}
 	e.interlock = interlock.New(settings)

@@ -71,7 +71,7 @@ func (s *Server) endpoints() []endpoint {
 		{"/admit/uncovered", handlers.ReviewHandler(admission.Uncovered, s.authorization.writes), admit, public},
 		{webhooks.ObservedPath, handlers.ObservationHandler(s.authorization.writes, recorder), watched, public},
 		{webhooks.TriedPath, handlers.TrialHandler(s.authorization.writes), tried, public},
-		{webhooks.ProbePath + "{granular}/{state}", handlers.ProbeHandler(), admit, public},
+		{webhooks.ProbePath + "{state}", handlers.ProbeHandler(), admit, public},
 		{"/admit/schemas", handlers.SchemaHandler(s.authorization.documents), admit, public},
 		{authorizePath, asked.AuthorizeHandler(s.authorization.requests), authorize, false},
 		{"/review", api.ReviewHandler(), ask, true},

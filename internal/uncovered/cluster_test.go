@@ -89,7 +89,7 @@ func TestW2_KeepersOnACluster(t *testing.T) {
 			time.Sleep(20 * time.Millisecond)
 		}
 		now, _ := at()
-		return now == before && stateOf(live(t, admin)) != ""
+		return now == before && webhooks.State(live(t, admin)) != ""
 	})
 
 	// One replica has a new schema. The other is behind, then catches up.
@@ -126,7 +126,7 @@ func TestW2_KeepersOnACluster(t *testing.T) {
 	eventually(t, "put right", func() bool {
 		c := live(t, admin)
 		w := c.Webhooks[0]
-		return stateOf(c) != "" && !slices.ContainsFunc(w.MatchConditions, func(c admissionregistrationv1.MatchCondition) bool { return c.Name == "never" }) && len(w.NamespaceSelector.MatchLabels) == 0
+		return webhooks.State(c) != "" && !slices.ContainsFunc(w.MatchConditions, func(c admissionregistrationv1.MatchCondition) bool { return c.Name == "never" }) && len(w.NamespaceSelector.MatchLabels) == 0
 	})
 	version, _ = at()
 	time.Sleep(500 * time.Millisecond)

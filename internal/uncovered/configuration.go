@@ -2,13 +2,10 @@ package uncovered
 
 import (
 	"context"
-	"crypto/rand"
 	"encoding/json"
 	"errors"
 	"fmt"
 	"slices"
-	"strconv"
-	"strings"
 
 	admissionregistrationv1 "k8s.io/api/admissionregistration/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
@@ -27,9 +24,6 @@ type base struct {
 	// owners are nil if the webhook granular is a static manifest. more are then the webhooks in addition to the one for barriers.
 	owners []metav1.OwnerReference
 	more   []admissionregistrationv1.ValidatingWebhook
-	// granular is the identity of the configuration with the webhook granular. API servers see the changes of both in their order, so one that calls the
-	// webhook for probes at this identity has seen that one too. Its cache may still keep an earlier one: see the assumptions in docs/enforcement.md.
-	granular string
 }
 
 // ErrNoOwner means that the configuration with the webhook granular is gone or is being deleted, so that fieldperm keeps no other.
@@ -82,7 +76,7 @@ func (k *Keeper) base(ctx context.Context) (*base, error) {
 		return nil, err
 	}
 	client, err := clientConfig(owner, webhooks.UncoveredPath)
-	return &base{name: k.config.Name, client: client, owners: ownedBy(owner), granular: webhooks.Identity(owner)}, err
+	return &base{name: k.config.Name, client: client, owners: ownedBy(owner)}, err
 }
 
 // staticBase is base if the webhook granular is a static manifest.
@@ -93,7 +87,7 @@ func (k *Keeper) staticBase() (*base, error) {
 	}
 	schemas, err := k.config.Reach(webhooks.SchemasPath)
 	return &base{
-		name: k.config.Name, client: client, granular: "static", more: []admissionregistrationv1.ValidatingWebhook{webhooks.NewSchemasWebhook(schemas)},
+		name: k.config.Name, client: client, more: []admissionregistrationv1.ValidatingWebhook{webhooks.NewSchemasWebhook(schemas)},
 	}, err
 }
 
@@ -111,51 +105,8 @@ func (b *base) with(rules []webhooks.Rule, version string) *admissionregistratio
 
 // inState adds the webhook for probes to a configuration. The API servers that call it in this state have the whole configuration as it is.
 func (b *base) inState(c *admissionregistrationv1.ValidatingWebhookConfiguration, state string) *admissionregistrationv1.ValidatingWebhookConfiguration {
-	out := c.DeepCopy()
-	out.Webhooks = slices.DeleteFunc(out.Webhooks, func(w admissionregistrationv1.ValidatingWebhook) bool { return w.Name == webhooks.ProbeWebhook })
-	client, _ := webhooks.ClientConfigFor(&b.client, webhooks.UncoveredPath, webhooks.ProbePath+b.granular+"/"+state) // Reach has made it for that path.
-	out.Webhooks = append(out.Webhooks, webhooks.NewProbeWebhook(client))
-	return out
-}
-
-// newState returns the state of the configuration that replaces live, nil if there is none. It begins with the generation that the API server will give to
-// it, so that any other write shows; the rest belongs to one write alone.
-func newState(live *admissionregistrationv1.ValidatingWebhookConfiguration) string {
-	next := int64(1)
-	if live != nil {
-		next = live.Generation + 1
-	}
-	return fmt.Sprintf("%d-%s", next, rand.Text())
-}
-
-// statesOf returns the identity of the other configuration and the state of this one, as the path of its webhook for probes has them. The state is "" if this
-// configuration was written since; what it says of the other stays true.
-func statesOf(live *admissionregistrationv1.ValidatingWebhookConfiguration) (granular, state string) {
-	webhook := webhookNamed(live, webhooks.ProbeWebhook)
-	if webhook == nil {
-		return "", ""
-	}
-	var path string
-	switch c := &webhook.ClientConfig; {
-	case c.Service != nil && c.Service.Path != nil:
-		path = *c.Service.Path
-	case c.URL != nil:
-		path = *c.URL
-	}
-	at := strings.LastIndex(path, webhooks.ProbePath) // The address may have it too.
-	if at < 0 {
-		return "", ""
-	}
-	granular, state, _ = strings.Cut(path[at+len(webhooks.ProbePath):], "/")
-	if generation, _, ok := strings.Cut(state, "-"); !ok || generation != strconv.FormatInt(live.Generation, 10) {
-		return granular, ""
-	}
-	return granular, state
-}
-
-func stateOf(live *admissionregistrationv1.ValidatingWebhookConfiguration) string {
-	_, state := statesOf(live)
-	return state
+	client, _ := webhooks.ClientConfigFor(&b.client, webhooks.UncoveredPath, webhooks.ProbePath) // Reach has made it for that path.
+	return webhooks.InState(c, client, webhooks.UncoveredProbed, state)
 }
 
 // clientConfig returns the client configuration of the owner's webhook with another path.

@@ -76,8 +76,10 @@ type Keeper struct {
 	plan    plan
 	repairs repairs
 
-	mu   sync.Mutex // guards seen
+	mu   sync.Mutex // guards the fields below
 	seen observation
+	// renewed is the state that must be replaced.
+	renewed string
 }
 
 // New returns a Keeper. Run starts it.
@@ -152,16 +154,23 @@ func (k *Keeper) keep(ctx context.Context) error {
 	if newer != "" {
 		content = widened(live, content)
 	}
-	want := base.inState(content, stateOf(live))
-	seen := observed(live, want)
-	if !known {
-		seen.newer = newer
+	state := webhooks.State(live)
+	want := content
+	if newer == "" || state == "" { // A newer version may have another webhook for probes.
+		want = base.inState(content, state)
 	}
-	k.note(seen)
+	note := func(stored *admissionregistrationv1.ValidatingWebhookConfiguration) {
+		seen := observed(stored, want)
+		if !known {
+			seen.newer = newer
+		}
+		k.note(seen)
+	}
+	note(live)
 	if live != nil && live.DeletionTimestamp != nil {
 		return fmt.Errorf("webhook configuration %q: is being deleted: remove its finalizers, then it is made again", k.config.Name)
 	}
-	if Same(live, want) && stateOf(live) != "" {
+	if Same(live, want) && state != "" && !k.renews(state) {
 		k.repairs.stands(time.Now())
 		if !known {
 			return fmt.Errorf("webhook configuration %q: was written by fieldperm %q, which is newer than this one (%q), and is left as it is: finish the upgrade; after a downgrade delete it as a member of system:masters, then it is made again", k.config.Name, newer, k.config.Version)
@@ -173,11 +182,15 @@ func (k *Keeper) keep(ctx context.Context) error {
 	if wait := k.repairs.wait(repaired, time.Now()); wait > 0 {
 		return fmt.Errorf("webhook configuration %q: is changed by another client again and again: find its user in the audit log; it is written again in %s", k.config.Name, wait.Round(time.Millisecond))
 	}
-	want = base.inState(content, newState(live))
-	written, err := Write(ctx, k.config.Client, live, want)
-	if err == nil && stateOf(written) == "" { // Fields that others had added took a write more.
-		want = base.inState(content, newState(written))
-		written, err = Write(ctx, k.config.Client, written, want)
+	written := live
+	// A new object gets a UID with the first write. Fields that others had added take a write more, too.
+	for range 2 {
+		if want = base.inState(content, ""); written != nil {
+			want = base.inState(content, webhooks.NewState(written))
+		}
+		if written, err = Write(ctx, k.config.Client, written, want); err != nil || webhooks.State(written) != "" {
+			break
+		}
 	}
 	if apierrors.IsConflict(err) || apierrors.IsAlreadyExists(err) {
 		k.Changed()
@@ -189,13 +202,24 @@ func (k *Keeper) keep(ctx context.Context) error {
 	k.repairs.wrote(repaired, time.Now())
 	k.plan.written(before, rulesOf(want))
 	klog.FromContext(ctx).Info("Wrote the rules for barriers", "configuration", written.Name, "rules", len(rules), "resourceVersion", written.ResourceVersion)
-	seen = observed(written, want)
-	if !known {
-		seen.newer = newer
-	}
-	k.note(seen)
+	note(written)
 	k.applied(known)
 	return nil
+}
+
+// Renew requests a new state in place of this one, because an API server keeps an earlier version of the configuration. It never blocks.
+func (k *Keeper) Renew(state string) {
+	k.mu.Lock()
+	k.renewed = state
+	k.mu.Unlock()
+	k.Changed()
+}
+
+// renews reports whether a state is to be replaced.
+func (k *Keeper) renews(state string) bool {
+	k.mu.Lock()
+	defer k.mu.Unlock()
+	return k.renewed == state
 }
 
 // Needed returns the rules that all barriers need, and what policies deny.

@@ -254,8 +254,8 @@ func TestW2_KeeperRevertsChangesOfOthers(t *testing.T) {
 			if !Same(stateless(now), stateless(good)) || len(now.Webhooks) != 2 {
 				t.Errorf("configuration is %+v", now)
 			}
-			if f.State() == "" || f.State() == stateOf(good) && now.Generation != good.Generation {
-				t.Errorf("state is %q, was %q", f.State(), stateOf(good))
+			if f.State() == "" || f.State() == webhooks.State(good) && now.Generation != good.Generation {
+				t.Errorf("state is %q, was %q", f.State(), webhooks.State(good))
 			}
 		})
 	}
@@ -267,7 +267,7 @@ func TestW2_KeeperRevertsChangesOfOthers(t *testing.T) {
 	_, err := f.configurations().Update(t.Context(), beside, metav1.UpdateOptions{FieldManager: "someone"})
 	must(t, err)
 	must(t, f.keep(t.Context()))
-	if now := live(t, client); len(now.Webhooks) != 3 || stateOf(now) == "" {
+	if now := live(t, client); len(now.Webhooks) != 3 || webhooks.State(now) == "" {
 		t.Errorf("configuration is %+v", now)
 	}
 	client.ClearActions()

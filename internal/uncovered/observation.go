@@ -21,9 +21,9 @@ type observation struct {
 	fault string
 	// newer is the version that wrote the configuration, if it is newer than this one, which then cannot judge it.
 	newer string
-	// version identifies the reading. granular and state are what API servers answer with: see statesOf.
-	version, granular, state string
-	rules                    []webhooks.Rule
+	// version identifies the reading. state is what API servers answer with.
+	version, state string
+	rules          []webhooks.Rule
 }
 
 // Enforced reports whether the rules in the API server include all of these rules. If not, it returns the reason. Whether API servers have loaded them,
@@ -40,13 +40,6 @@ func (k *Keeper) Newer() string {
 	k.mu.Lock()
 	defer k.mu.Unlock()
 	return k.seen.newer
-}
-
-// Granular returns the identity of the configuration with the webhook granular that API servers are to answer with, "" while there is none.
-func (k *Keeper) Granular() string {
-	k.mu.Lock()
-	defer k.mu.Unlock()
-	return k.seen.granular
 }
 
 // State returns the state of the configuration that API servers are to answer with, "" while there is none.
@@ -92,7 +85,7 @@ func observed(live, want *admissionregistrationv1.ValidatingWebhookConfiguration
 	out := observation{rules: rulesOf(live)}
 	if live != nil {
 		out.version = string(live.UID) + "/" + live.ResourceVersion
-		out.granular, out.state = statesOf(live)
+		out.state = webhooks.State(live)
 	}
 	switch {
 	case live == nil:

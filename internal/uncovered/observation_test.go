@@ -47,7 +47,7 @@ func TestA6_AnEmptyStateIsReplaced(t *testing.T) {
 	client := fake.NewClientset()
 	f := beside(newFixture(t, client, set("", "secrets")), "v1.0.0", "https://probe/probe/fieldperm") // The address has it too.
 	must(t, f.keep(t.Context()))
-	before := stateOf(live(t, client))
+	before := webhooks.State(live(t, client))
 	client.ClearActions()
 	must(t, f.keep(t.Context()))
 	if before == "" || writes(client) != 0 {
@@ -58,36 +58,33 @@ func TestA6_AnEmptyStateIsReplaced(t *testing.T) {
 	_, err := f.configurations().Update(t.Context(), c, metav1.UpdateOptions{})
 	must(t, err)
 	must(t, f.keep(t.Context()))
-	if state := stateOf(live(t, client)); state == "" || state == before || f.State() != state {
+	if state := webhooks.State(live(t, client)); state == "" || state == before || f.State() != state {
 		t.Errorf("state is %q, was %q", state, before)
 	}
 }
 
-// TestA5_TheConfigurationNamesTheOther: API servers that have loaded the one have loaded the other as it was then.
-func TestA5_TheConfigurationNamesTheOther(t *testing.T) {
+// TestA6_AServerThatKeepsAnEarlierVersionGetsANewState: the next write of an object makes a kube-apiserver read it again.
+func TestA6_AServerThatKeepsAnEarlierVersionGetsANewState(t *testing.T) {
 	client := fake.NewClientset(owner())
 	f := newFixture(t, client, set("", "secrets"))
-	for seconds := range int32(3) {
-		other := owner()
-		other.Webhooks[0].TimeoutSeconds = &seconds
-		other, err := f.configurations().Update(t.Context(), other, metav1.UpdateOptions{})
-		must(t, err)
-		if before, _ := statesOf(live(t, client)); before == webhooks.Identity(other) {
-			t.Fatalf("%q is named before it was read", before)
-		}
-		must(t, f.keep(t.Context()))
-		if named, state := statesOf(live(t, client)); named != webhooks.Identity(other) || f.Granular() != named || state == "" {
-			t.Errorf("named is %q, and %q for others, with the state %q", named, f.Granular(), state)
-		}
+	must(t, f.keep(t.Context()))
+	before := f.State()
+	f.Renew("another")
+	must(t, f.keep(t.Context()))
+	if f.State() != before {
+		t.Error("a state that is not stored was replaced")
 	}
-	// What another client writes into this one changes nothing of the other.
-	c := live(t, client)
-	named, _ := statesOf(c)
-	c.Webhooks[0].Rules = nil
-	c, err := f.configurations().Update(t.Context(), c, metav1.UpdateOptions{})
-	must(t, err)
-	if still, state := statesOf(c); still != named || state != "" {
-		t.Errorf("after a write of another client %q is named, with the state %q", still, state)
+	f.Renew(before)
+	for range 2 {
+		must(t, f.keep(t.Context()))
+	}
+	after := f.State()
+	if after == "" || after == before || webhooks.State(live(t, client)) != after {
+		t.Errorf("state is %q, was %q", after, before)
+	}
+	must(t, f.keep(t.Context()))
+	if f.State() != after {
+		t.Error("one request has two new states")
 	}
 }
 
@@ -97,13 +94,13 @@ func TestA6_AStateEndsWithTheNextWrite(t *testing.T) {
 	f := newFixture(t, client, set("", "secrets"))
 	must(t, f.keep(t.Context()))
 	c := live(t, client)
-	if state := stateOf(c); state == "" || state != f.State() {
+	if state := webhooks.State(c); state == "" || state != f.State() {
 		t.Errorf("state is %q, and %q in the object", f.State(), state)
 	}
 	c.Webhooks[0].Rules = nil
 	c, err := f.configurations().Update(t.Context(), c, metav1.UpdateOptions{})
 	must(t, err)
-	if state := stateOf(c); state != "" {
+	if state := webhooks.State(c); state != "" {
 		t.Errorf("state is %q after another write", state)
 	}
 }

@@ -84,7 +84,7 @@ func TestD6_AnOlderVersionNeverNarrows(t *testing.T) {
 
 		// The newer version has a match condition that the older one does not know.
 		c.Webhooks[0].MatchConditions = append(c.Webhooks[0].MatchConditions, admissionregistrationv1.MatchCondition{Name: "new", Expression: "request.name != 'x'"})
-		*webhookNamed(c, webhooks.ProbeWebhook).ClientConfig.URL = "https://127.0.0.1:1" + webhooks.ProbePath + "static/" + newState(c)
+		*webhookNamed(c, webhooks.ProbeWebhook).ClientConfig.URL = "https://127.0.0.1:1" + webhooks.ProbePath + webhooks.NewState(c)
 		_, err := newer.configurations().Update(t.Context(), c, metav1.UpdateOptions{})
 		must(t, err)
 		client.ClearActions()

@@ -37,6 +37,7 @@ func TestA5_Model_NoWriteLandsUnseen(t *testing.T) {
 			r.servers, r.replicas, r.changes, r.begun, r.answer, r.ttl = 1, 2, 2, true, 0, 0
 		}),
 		inCluster("REST, no guard", func(r *restRules) { r.tampers, r.changes = true, 3 }),
+		inCluster("REST, a server goes back", func(r *restRules) { r.falls, r.changes = true, 3 }),
 		inManifest("static, own server", own, func(r *staticRules) {}),
 		inManifest("static, two servers", servers, func(r *staticRules) {}),
 		inManifest("static, files edited", own, func(r *staticRules) { r.tampers = true }),
@@ -79,6 +80,9 @@ func TestA5_Model_EveryRuleIsNeeded(t *testing.T) {
 		inCluster("server serves before it is known", func(r *restRules) { r.lateListing = true }),
 		inCluster("window is as long as it is said, REST", func(r *restRules) {
 			r.tampers, r.servers, r.changes, r.tight = true, 1, 3, 1
+		}),
+		inCluster("window is as long as it is said, a server goes back", func(r *restRules) {
+			r.falls, r.servers, r.changes, r.tight = true, 1, 3, 1
 		}),
 		inManifest("no hash, static", servers, func(r *staticRules) { r.noHash = true }),
 		inManifest("hash compared once", own, func(r *staticRules) { r.tampers, r.hashOnce, r.blind, r.noEpoch = true, true, true, true }),

@@ -10,7 +10,8 @@ import "fmt"
 //  2. An answer of /authorize that takes longer than the authorizer's timeout is not used.
 //  3. A kube-apiserver keeps an Allow no longer than authorizedTTL, and loses it when it restarts.
 //  4. A request reaches admission within --request-timeout of its authorization, or never.
-//  5. A kube-apiserver takes the changes of webhook configurations in their order, however late. After a restart it acts on the stored ones.
+//  5. A kube-apiserver takes the changes of one webhook configuration in their order, however late, and whatever it has seen of others. After a restart it
+//     acts on the stored ones. If it goes back to an earlier version, this counts as tampering.
 //  6. A kube-apiserver is known to fieldperm before it serves users.
 //  7. Nonces and tokens cannot be forged, and a probe changes nothing wherever it arrives. So the model represents a
 //     probe as a check of the server's behaviour at one moment of the round.

@@ -172,6 +172,12 @@ func (r restRules) apiserver(from rest, i int, do func(string, rest)) {
 		to.server[i].acts++
 		do("sees the next version", to)
 	}
+	if r.falls && at.serves && at.plugin && at.acts > 0 && from.since == 0 {
+		to := from
+		to.tamper()
+		to.server[i].acts--
+		do("goes back to the version before", to)
+	}
 	if at.serves {
 		for _, plugin := range []bool{true, false} {
 			to := from

@@ -16,6 +16,7 @@ type restRules struct {
 	// begun starts with a good configuration, servers that call webhooks, and replicas that do not crash.
 	begun   bool
 	tampers bool // an administrator loosens the configuration in spite of the guard
+	falls   bool // a server goes back to an earlier version, which counts as tampering
 
 	noFinalizer   bool // deletion removes the configuration at once
 	short         int  // ticks by which the release delay is too short
@@ -108,8 +109,8 @@ type restRound struct {
 
 func (s *rest) stored() kind { return s.versions[s.latest] }
 
-// enforced reports whether a server answers the probes of a round as it must: that it acts on the version that was read, or on a later one. The state that
-// fieldperm writes after its reading comes to the server after that version.
+// enforced reports whether a server answers the probes of a round as it must: that it acts on the version that was read, or on a later one, which has the
+// same state until fieldperm writes another.
 func (s *rest) enforced(server int, round restRound, rules restRules) bool {
 	switch {
 	case rules.noProbe:
@@ -185,7 +186,7 @@ func (s *rest) tidy(rules restRules) {
 		}
 		oldest = min(oldest, server.acts)
 	}
-	if oldest == 0 {
+	if oldest == 0 || rules.falls {
 		return
 	}
 	var versions [maxVersions]kind
