@@ -20,6 +20,8 @@ const restComment = `# Validating admission webhooks as objects of the cluster.
 #                       refuses permission schemas that do not compile; it is passed over while fieldperm is down.
 #                       The finalizer keeps both enforced after "kubectl delete": fieldperm allows nothing any more,
 #                       waits until no API server can still hold an Allow of it, and then removes the finalizer.
+#                       fieldperm adds the webhook probe, and renews the CA bundles: let a GitOps tool ignore what the
+#                       field manager fieldperm owns here.
 `
 
 const (

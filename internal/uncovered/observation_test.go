@@ -57,6 +57,7 @@ func TestA6_AnEmptyStateIsReplaced(t *testing.T) {
 	*webhookNamed(c, webhooks.ProbeWebhook).ClientConfig.URL = "https://probe/probe/fieldperm" + webhooks.ProbePath
 	_, err := f.configurations().Update(t.Context(), c, metav1.UpdateOptions{})
 	must(t, err)
+	f.Renew("another")
 	must(t, f.keep(t.Context()))
 	if state := webhooks.State(live(t, client)); state == "" || state == before || f.State() != state {
 		t.Errorf("state is %q, was %q", state, before)
