@@ -98,12 +98,12 @@ func TestKEP3331_CallersOfEachEndpoint(t *testing.T) {
 		code, _ := r.call(t, http.MethodGet, "/permissions", "", alice)
 		return code == http.StatusOK
 	})
-	for path, body := range map[string]string{"/admit/granular": scaling, "/admit/uncovered": scaling, "/admit/schemas": scaling, "/authorize": updating, "/metrics": "", "/review": question, "/permissions": "", "/ui": ""} {
+	for path, body := range map[string]string{"/admit/granular": scaling, "/admit/uncovered": scaling, "/admit/schemas": scaling, "/authorize": updating, "/metrics": "", "/review": question, "/permissions": ""} {
 		method := http.MethodPost
 		if body == "" {
 			method = http.MethodGet
 		}
-		people, webhook := path == "/review" || path == "/permissions" || path == "/ui", strings.HasPrefix(path, "/a")
+		people, webhook := path == "/review" || path == "/permissions", strings.HasPrefix(path, "/a")
 		for name, caller := range map[string]struct {
 			header http.Header
 			passes bool

@@ -43,7 +43,7 @@ func newServeCommand() *cobra.Command {
   /authorize/DIALECT   the same with conditions (KEP-5681), which /conditions/DIALECT evaluates. DIALECT is
                        conditionsChain, conditionSetChain or conditionalDecision
   /review              the verbs that a write needs
-  /permissions, /ui    the verbs of every kind
+  /permissions         the verbs of every kind
   /livez, /healthz, /readyz, /metrics
 
 /authorize lets no user in while it is not proven, on each kube-apiserver of --api-servers, that admission is

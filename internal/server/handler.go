@@ -17,7 +17,6 @@ import (
 	"github.com/fieldperm/fieldperm/internal/conditions/wire"
 	"github.com/fieldperm/fieldperm/internal/review"
 	"github.com/fieldperm/fieldperm/internal/tracing"
-	"github.com/fieldperm/fieldperm/internal/ui"
 )
 
 // endpoint is a path that is not a health check.
@@ -76,7 +75,6 @@ func (s *Server) endpoints() []endpoint {
 		{authorizePath, asked.AuthorizeHandler(s.authorization.requests), authorize, false},
 		{"/review", api.ReviewHandler(), ask, true},
 		{"/permissions", api.PermissionsHandler(), ask, true},
-		{ui.Path, ui.Handler{Documents: s.schemas.Documents, Unknown: s.schemas.Unknown, MaxBytes: ui.DefaultMaxBytes}.HTTP(), ask, true},
 	}
 	evaluate := func(next http.Handler) http.Handler {
 		return callers.authenticated(callers.webhooks(), cureCertificate, bounded(bytes.reviews, calls, longest, next))

@@ -145,7 +145,7 @@ func (o *Options) AddFlags(fs *pflag.FlagSet) {
 	fs.StringVar(&o.ClientCAFile, "client-ca-file", o.ClientCAFile, "File with the CAs of callers' client certificates, above all the kube-apiserver's. Each caller can ask what users may do. Required.")
 	fs.StringSliceVar(&o.PermissionSchemas, "permission-schemas", o.PermissionSchemas, "Files or directories with PermissionSchemas, UncoveredPermissionSets and CustomResourceDefinitions. fieldperm does not start with an invalid one.")
 	fs.StringVar(&o.AuthorizationConfig, "authorization-config", o.AuthorizationConfig, "File with the AuthorizationConfiguration of fieldperm's own checks. Empty to ask the SubjectAccessReview API of --kubeconfig.")
-	fs.StringVar(&o.AuthenticationConfig, "authentication-config", o.AuthenticationConfig, "File with an AuthenticationConfiguration: whose bearer tokens /review, /permissions and /ui accept.")
+	fs.StringVar(&o.AuthenticationConfig, "authentication-config", o.AuthenticationConfig, "File with an AuthenticationConfiguration: whose bearer tokens /review and /permissions accept.")
 	fs.StringSliceVar(&o.WebhookTokenUsers, "webhook-token-users", o.WebhookTokenUsers, "Users of --authentication-config whose bearer token /admit, /authorize and /conditions accept in place of a client certificate: the kube-apiserver's own.")
 	fs.IntVar(&o.MaxChecks, "max-checks", o.MaxChecks, "Largest number of permission checks for one request; a request that needs more is denied.")
 	fs.DurationVar(&o.DecisionCacheTTL, "decision-cache-ttl", o.DecisionCacheTTL, "How long the answer of a permission check is kept: a revoked verb counts at most that much longer.")

@@ -59,7 +59,7 @@ var layers = []layer{
 	}},
 	// The authorizer chain, the proof of enforcement, the sources of schemas, and proposals of roles.
 	{"services", []string{
-		"generators/openapi", "internal/access", "internal/authz", "internal/fieldrole", "internal/interlock", "internal/lint", "internal/sources", "internal/tighten", "internal/ui",
+		"generators/openapi", "internal/access", "internal/authz", "internal/fieldrole", "internal/interlock", "internal/lint", "internal/sources", "internal/tighten",
 	}},
 	// The code of the command lines, and controllers that watch services.
 	{"commands", []string{
