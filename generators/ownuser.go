@@ -72,7 +72,8 @@ func rbac(o Options) (string, string, []any, error) {
 	if err != nil {
 		return fileRBAC, "", nil, err
 	}
-	return fileRBAC, comment + rbacDefaultComment + rbacMigratorComment, []any{
+	views, viewsBinding := viewerRole()
+	return fileRBAC, comment + rbacDefaultComment + rbacMigratorComment + rbacViewerComment, []any{
 		&rbacv1.ClusterRole{TypeMeta: typeMeta("ClusterRole"), ObjectMeta: meta, Rules: o.clusterRules()},
 		&rbacv1.ClusterRoleBinding{TypeMeta: typeMeta("ClusterRoleBinding"), ObjectMeta: meta, RoleRef: ref("ClusterRole"), Subjects: subjects},
 		&rbacv1.Role{TypeMeta: typeMeta("Role"), ObjectMeta: inDefault, Rules: []rbacv1.PolicyRule{
@@ -86,7 +87,7 @@ func rbac(o Options) (string, string, []any, error) {
 		&rbacv1.RoleBinding{TypeMeta: typeMeta("RoleBinding"), ObjectMeta: inSystem, RoleRef: rbacv1.RoleRef{APIGroup: rbacv1.GroupName, Kind: "Role", Name: inSystem.Name}, Subjects: []rbacv1.Subject{
 			{Kind: rbacv1.UserKind, APIGroup: rbacv1.GroupName, Name: admission.ProbeUser},
 		}},
-		migrator, migratorBinding,
+		migrator, migratorBinding, views, viewsBinding,
 	}, nil
 }
 

@@ -59,6 +59,7 @@ func (o *inquirer) caller(ctx context.Context) (*caller, error) {
 		return nil, err
 	}
 	known.miss(conditionsOwn, err)
+	known.rules = len(known.missing)
 	if out.policies, _, err = policies.Files(ctx, o.policyFiles); err != nil {
 		return nil, err
 	}

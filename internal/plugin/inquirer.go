@@ -6,6 +6,8 @@ import (
 	"fmt"
 	"strings"
 
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+
 	"github.com/fieldperm/fieldperm/internal/sources"
 	"github.com/fieldperm/fieldperm/schema"
 	"github.com/fieldperm/fieldperm/schema/compile"
@@ -26,6 +28,8 @@ type traced struct {
 	// compiled is the schema of the snapshot, compiled with its sources.
 	compiled *schema.Schema
 	missing  []sources.Missing
+	// rules are how many of missing, the first ones, are rules of fieldperm.
+	rules int
 }
 
 // known reads the permission schema, as far as it may be read.
@@ -53,6 +57,7 @@ func (o *inquirer) known(ctx context.Context) (*traced, error) {
 	if out.Snapshot, out.missing, err = sources.Readable(ctx, config); err != nil {
 		return nil, err
 	}
+	out.rules = len(out.missing)
 	for _, warning := range out.Warnings {
 		o.warn("%v", warning)
 	}
@@ -74,8 +79,16 @@ func (o *inquirer) withMissing(known *traced, err error) error {
 
 // incomplete warns of what the answer lacks. It returns ErrUnread if it lacks something.
 func (o *inquirer) incomplete(known *traced) error {
-	for _, m := range known.missing {
+	var unreadable []string
+	for i, m := range known.missing {
+		if i < known.rules && apierrors.IsForbidden(m.Err) {
+			unreadable = append(unreadable, m.What)
+			continue
+		}
 		o.warn("the answer lacks %s: %v", m.What, m.Err)
+	}
+	if len(unreadable) > 0 {
+		o.warn("the answer lacks %s, which you may not read: an administrator binds the ClusterRole fieldperm-rules-viewer to you", strings.Join(unreadable, "; "))
 	}
 	if len(known.missing) > 0 {
 		return ErrUnread

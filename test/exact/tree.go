@@ -92,6 +92,26 @@ func (v *value) count(name string) int {
 	return n
 }
 
+// withoutNulls returns the value without the members that are null. Null itself becomes nothing.
+func (v *value) withoutNulls() *value {
+	if v == nil || v.kind == null {
+		return nil
+	}
+	c := &value{kind: v.kind, text: v.text}
+	for _, item := range v.items {
+		if kept := item.withoutNulls(); kept != nil {
+			item = kept
+		}
+		c.items = append(c.items, item)
+	}
+	for _, m := range v.members {
+		if kept := m.value.withoutNulls(); kept != nil {
+			c.members = append(c.members, member{m.name, kept})
+		}
+	}
+	return c
+}
+
 func (v *value) clone() *value {
 	if v == nil {
 		return nil
