@@ -134,6 +134,8 @@ func TestA5_W2_GuardRefusesToLoosen(t *testing.T) {
 	bound.Finalizers = []string{"example.com/forever"}
 	more := bound.DeepCopy()
 	more.Finalizers = append(more.Finalizers, "example.com/ever")
+	probed := webhooks.InState(good, good.Webhooks[0].ClientConfig, webhooks.GranularProbed, "u-2-x")
+	wide := webhooks.InState(good, good.Webhooks[0].ClientConfig, "*", "u-3-x")
 	unrelated := changed(func(c *configuration) { c.Name, c.Webhooks = "other", nil })
 	for name, c := range map[string]struct {
 		before, after    *configuration
@@ -143,8 +145,15 @@ func TestA5_W2_GuardRefusesToLoosen(t *testing.T) {
 		"creation, loose": {nil, changed(func(c *configuration) { c.Webhooks[0].FailurePolicy = &ignore }), false, false},
 		"a label":         {good, changed(func(c *configuration) { c.Labels["a"] = "b" }), true, true},
 		"deletion":        {good, nil, true, true},
-		"failurePolicy":   {good, changed(func(c *configuration) { c.Webhooks[0].FailurePolicy = &ignore }), false, false},
-		"a condition":     {good, changed(func(c *configuration) { c.Webhooks[0].MatchConditions[0].Expression = "false" }), false, false},
+		"a webhook of others": {good, changed(func(c *configuration) {
+			c.Webhooks = append(c.Webhooks, admissionregistrationv1.ValidatingWebhook{Name: "other.example.com"})
+		}), false, true},
+		"the webhook for probes": {good, probed, true, true},
+		"its rules":              {probed, wide, true, true},
+		"no more of it":          {wide, good, true, true},
+		"it is narrowed":         {wide, probed, true, true},
+		"failurePolicy":          {good, changed(func(c *configuration) { c.Webhooks[0].FailurePolicy = &ignore }), false, false},
+		"a condition":            {good, changed(func(c *configuration) { c.Webhooks[0].MatchConditions[0].Expression = "false" }), false, false},
 		"a selector": {good, changed(func(c *configuration) {
 			c.Webhooks[0].ObjectSelector = &metav1.LabelSelector{MatchLabels: map[string]string{"a": "b"}}
 		}), false, false},

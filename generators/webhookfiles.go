@@ -43,7 +43,7 @@ func restWebhooks(o Options) (string, string, []any, error) {
 // guardComment is for readers of the file. The messages of the policy name the way out too.
 const (
 	guardComment = `# Protects fieldperm's webhook configurations from everyone, members of system:masters too: an update that narrows
-# or loosens them is refused. Labels, annotations, a wider rule or an additional webhook are not. fieldperm itself keeps
+# or loosens them is refused. Labels, annotations and a wider rule are not. fieldperm itself keeps
 # the rules of fieldperm-uncovered and the CA bundles. Members of system:masters may delete fieldperm-uncovered, and
 # with it all barriers, when fieldperm is gone; fieldperm makes it again when it runs.
 # There is no other way around the policy than to delete the ValidatingAdmissionPolicyBinding fieldperm-guard first,

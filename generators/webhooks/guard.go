@@ -86,8 +86,10 @@ func (o Options) guardVariables() []admissionregistrationv1.Variable {
 		{Name: "mayChangeCA", Expression: `variables.own || request.userInfo.username in [` + strings.Join(caUsers, ", ") + `]`},
 		{Name: "mayChangeUncovered", Expression: mayChangeRules},
 		{Name: "webhooks", Expression: `object != null && has(object.webhooks) ? object.webhooks : []`},
-		{Name: "before", Expression: `request.operation == 'UPDATE' && has(oldObject.webhooks) ? oldObject.webhooks : []`},
-		{Name: "conditions", Expression: "{\n" + allowed(GranularWebhook, LacksGeneric) + ",\n" + allowed(SchemasWebhook, skipAPIServer) + ",\n" + allowed(UncoveredWebhookName, uncovered...) + "\n}"},
+		// The webhook for probes is fieldperm's to write again.
+		{Name: "before", Expression: `request.operation == 'UPDATE' && has(oldObject.webhooks) ? oldObject.webhooks.filter(w, w.name != '` + ProbeWebhook + `') : []`},
+		{Name: "conditions", Expression: "{\n" + allowed(GranularWebhook, LacksGeneric) + ",\n" + allowed(SchemasWebhook, skipAPIServer) + ",\n" +
+			allowed(ProbeWebhook, forProbes()) + ",\n" + allowed(UncoveredWebhookName, uncovered...) + "\n}"},
 	}
 }
 
@@ -149,10 +151,10 @@ func guardValidations() []admissionregistrationv1.Validation {
 	}, {
 		Message: "no webhook may be taken away",
 		Expression: `request.operation == 'UPDATE' && object.metadata.name == '` + UncoveredName + `' && variables.mayChangeUncovered
-  || variables.before.all(w, w.name == '` + ProbeWebhook + `' || variables.webhooks.exists(n, n.name == w.name))`,
+  || variables.before.all(w, variables.webhooks.exists(n, n.name == w.name))`,
 	}, {
 		Message: "the rules of a webhook may not be narrowed, and those of " + UncoveredWebhookName + " are fieldperm's to change",
-		Expression: `variables.before.all(w, !has(w.rules) || variables.webhooks.all(n, n.name != w.name || n.name == '` + GranularWebhook + `'
+		Expression: `variables.own || variables.before.all(w, !has(w.rules) || variables.webhooks.all(n, n.name != w.name || n.name == '` + GranularWebhook + `'
   || (n.name == '` + UncoveredWebhookName + `'
     ? variables.mayChangeUncovered || has(n.rules) && n.rules == w.rules
     : has(n.rules) && w.rules.all(q, q.apiGroups.all(g, q.resources.all(x, q.operations.all(o, n.rules.exists(r,
@@ -168,5 +170,12 @@ func guardValidations() []admissionregistrationv1.Validation {
 		Message: "the CA bundle of a webhook is for fieldperm, cert-manager and the users given to the generator to change",
 		Expression: `variables.mayChangeCA || variables.before.all(w, !has(w.clientConfig.caBundle) || variables.webhooks.all(n, n.name != w.name
   || has(n.clientConfig.caBundle) && n.clientConfig.caBundle == w.clientConfig.caBundle))`,
+	}, {
+		// Others could make the configuration so large that neither fieldperm nor this policy could handle it.
+		Message: "there may be no webhook but fieldperm's, with at most 20 rules, 50 resources in each and 50 labels of the configuration",
+		Expression: `variables.own || request.operation == 'DELETE'
+  || (!has(object.metadata.labels) || size(object.metadata.labels) <= 50) && size(variables.webhooks) <= size(variables.conditions)
+  && variables.webhooks.all(w, w.name in variables.conditions && (w.name == '` + UncoveredWebhookName + `' || !has(w.rules)
+    || size(w.rules) <= 20 && w.rules.all(r, size(r.apiGroups) <= 50 && size(r.apiVersions) <= 50 && size(r.resources) <= 50 && size(r.operations) <= 5)))`,
 	}}
 }

@@ -4,7 +4,6 @@ import (
 	"crypto/rand"
 	"fmt"
 	"slices"
-	"strconv"
 	"strings"
 
 	admissionregistrationv1 "k8s.io/api/admissionregistration/v1"
@@ -50,12 +49,14 @@ func InState(
 	out := c.DeepCopy()
 	out.Webhooks = slices.DeleteFunc(out.Webhooks, isProbe)
 	called, _ := ClientConfigFor(&client, ProbePath, ProbePath+state)
-	probe := webhook(ProbeWebhook, called, []v1alpha1.ResourceRule{{APIGroups: []string{""}, Resources: []string{probed}}}, admissionregistrationv1.MatchCondition{
-		Name: "probe", Expression: "request.userInfo.username == " + strconv.Quote(admission.ProbeUser),
-	})
+	probe := webhook(ProbeWebhook, called, []v1alpha1.ResourceRule{{APIGroups: []string{""}, Resources: []string{probed}}},
+		admissionregistrationv1.MatchCondition{Name: "probe", Expression: forProbes()})
 	out.Webhooks = append(out.Webhooks, probe)
 	return out
 }
+
+// forProbes is the match condition of the webhook for probes.
+func forProbes() string { return "request.userInfo.username == '" + admission.ProbeUser + "'" }
 
 // NewState returns the state of what replaces a stored configuration. The API server gives the next generation to it, so that any other write shows.
 func NewState(stored *admissionregistrationv1.ValidatingWebhookConfiguration) string {

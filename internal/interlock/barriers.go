@@ -90,7 +90,10 @@ func (p *Barriers) round(ctx context.Context) error {
 	if err == nil {
 		err = worst(answers)
 	}
-	if p.late.is(next.state, errors.Is(err, ErrOtherState), time.Now()) {
+	switch {
+	case err == nil:
+		p.late = late{}
+	case errors.Is(err, ErrOtherState) && p.late.is(next.state, time.Now()):
 		p.config.Renew(next.state)
 	}
 	next.servers, next.err = len(servers), err

@@ -88,9 +88,12 @@ type Interlock struct {
 	watches map[string]*watch
 
 	resources resources
-	// Only Run uses late and renew, which says that the next round writes a new state.
-	late  late
-	renew bool
+	// Only Run uses these: renewed is a state that must be replaced.
+	late    late
+	spaced  spaced
+	renewed string
+	// loose says that a version which does not enforce was seen since the last state was written. It may have that state too.
+	loose atomic.Bool
 }
 
 // state is immutable; a change replaces it.
@@ -270,5 +273,6 @@ func (i *Interlock) static(configuration *admissionregistrationv1.ValidatingWebh
 	case configuration.DeletionTimestamp != nil:
 		return ReasonConfigurationDeleted, err
 	}
+	i.loose.Store(true)
 	return ReasonConfigurationLoose, err
 }

@@ -39,7 +39,7 @@ func TestA5_NewStatesBecomeRare(t *testing.T) {
 	var pauses []time.Duration
 	now, last, state := begin(), begin(), "a"
 	for range 3600 {
-		if l.is(state, true, now) {
+		if l.is(state, now) {
 			pauses, last, state = append(pauses, now.Sub(last)), now, state+"a"
 		}
 		now = now.Add(time.Second)
@@ -49,8 +49,40 @@ func TestA5_NewStatesBecomeRare(t *testing.T) {
 	if len(pauses) < len(want) || !slices.Equal(pauses[:len(want)], want) {
 		t.Errorf("pauses are %v", pauses)
 	}
-	l.is(state, false, now)
-	if l.is(state, true, now.Add(renewAfter)) || !l.is(state, true, now.Add(2*renewAfter)) {
-		t.Error("the pauses do not begin anew")
+}
+
+// TestA5_AVersionThatDoesNotEnforceEndsAState: it has the path of the state that it had before, and the stored version may become that one again.
+func TestA5_AVersionThatDoesNotEnforceEndsAState(t *testing.T) {
+	w := newWorld(t, true)
+	w.prove(t)
+	right := w.configuration.DeepCopy()
+	loose := right.DeepCopy()
+	loose.Generation, loose.Webhooks[0].Rules = right.Generation+1, nil
+	w.ConfigurationChanged(loose)
+	w.ConfigurationChanged(right) // As after a restore of etcd.
+	w.clock.Step(time.Second)
+	w.set(func() { w.loads = false })
+	w.round(t.Context())
+	w.mustBe(t, false, "restored")
+	if webhooks.State(w.configuration) == webhooks.State(right) {
+		t.Error("a state that a loose version has counts again")
 	}
+	w.load()
+	w.round(t.Context())
+	w.mustBe(t, true, "the new state is loaded")
+}
+
+// TestA5_AnotherClientIsAnsweredEverMoreRarely: a client that removes the webhook for probes at each change.
+func TestA5_AnotherClientIsAnsweredEverMoreRarely(t *testing.T) {
+	w := newWorld(t, true)
+	for range 100 {
+		w.set(func() { w.configuration.Generation++ })
+		w.round(t.Context())
+		w.clock.Step(100 * time.Millisecond)
+	}
+	if w.writes < 4 || w.writes > 8 {
+		t.Errorf("%d writes in ten seconds", w.writes)
+	}
+	w.clock.Step(lastSpace)
+	w.prove(t)
 }

@@ -74,7 +74,16 @@ func (i *Interlock) round(ctx context.Context) {
 	}
 	i.mu.Lock()
 	defer i.mu.Unlock()
-	i.renew = i.late.is(configured, reason == ReasonNotLoaded || reason == ReasonProbeNotEnforced, i.config.Clock.Now())
+	switch reason {
+	case ReasonProven:
+		i.late = late{}
+	case ReasonNotLoaded, ReasonProbeNotEnforced:
+		if i.late.is(configured, i.config.Clock.Now()) {
+			i.renewed = configured
+		}
+	default:
+		// Nothing is known of what the servers have loaded.
+	}
 	switch {
 	case err != nil:
 		i.withdrawLocked(reason, err)
@@ -104,7 +113,7 @@ func (i *Interlock) configured(ctx context.Context, epoch *uint64) (state string
 		if reason, err := i.static(configuration); err != nil {
 			return "", reason, err
 		}
-		if webhooks.State(configuration) == "" || i.renew {
+		if state := webhooks.State(configuration); state == "" || state == i.renewed || i.loose.Load() {
 			if configuration, err = i.inNewState(readCtx, configuration); err != nil {
 				return "", ReasonConfigurationChanged, err
 			}
@@ -127,15 +136,22 @@ func (i *Interlock) configured(ctx context.Context, epoch *uint64) (state string
 
 // inNewState writes a new state into a configuration that enforces. So no version of it that does not enforce has this state.
 func (i *Interlock) inNewState(ctx context.Context, c *admissionregistrationv1.ValidatingWebhookConfiguration) (*admissionregistrationv1.ValidatingWebhookConfiguration, error) {
+	if i.spaced.wait(i.config.Clock.Now()) {
+		return nil, fmt.Errorf("webhook configuration %q: is changed by another client again and again: find its user in the audit log", c.Name)
+	}
+	i.loose.Store(false)
 	at := slices.IndexFunc(c.Webhooks, func(w admissionregistrationv1.ValidatingWebhook) bool { return w.Name == webhooks.GranularWebhook })
 	client, _ := webhooks.ClientConfigFor(&c.Webhooks[at].ClientConfig, webhooks.GranularPath, webhooks.ProbePath) // Static has seen both.
 	written, err := i.config.Write(ctx, webhooks.InState(c, client, webhooks.GranularProbed, webhooks.NewState(c)))
 	switch {
-	case apierrors.IsConflict(err), err == nil && webhooks.State(written) == "":
+	case apierrors.IsConflict(err):
+		i.loose.Store(true)
 		return nil, errChanged // The next round reads what another replica has written.
 	case err != nil:
+		i.loose.Store(true)
 		return nil, fmt.Errorf("webhook configuration %q: fieldperm cannot write its webhook %q: see that fieldperm may update it, which rbac.yaml of fieldperm-gen manifests grants (%w)", c.Name, webhooks.ProbeWebhook, err)
 	}
+	i.spaced.wrote(i.config.Clock.Now())
 	return written, nil
 }
 

@@ -37,6 +37,12 @@ func ptr[T any](v T) *T { return &v }
 
 // TestA5_Guard: no user can narrow or loosen fieldperm's configurations, not even a member of system:masters, which may only delete the
 // configuration for barriers. All other changes pass, and also each of fieldperm's own changes.
+// named returns a webhook with another name.
+func named(h hook, name string) hook {
+	h.Name = name
+	return h
+}
+
 func TestA5_Guard(t *testing.T) {
 	g := startGuarded(t)
 	g.await(t)
@@ -81,26 +87,32 @@ func (g *guarded) tampering(t *testing.T) {
 			c.Webhooks[1].MatchConditions[0].Expression = c.Webhooks[0].MatchConditions[0].Expression
 		},
 			"the generated matchConditions", false},
-		"no granular":        {func(c *configuration) { c.Webhooks = c.Webhooks[1:] }, "must have the webhook granular", false},
-		"no schemas":         {func(c *configuration) { c.Webhooks = c.Webhooks[:1] }, "no webhook may be taken away", false},
-		"no webhook":         {func(c *configuration) { c.Webhooks = nil }, "must have the webhook granular", false},
-		"renamed":            {granular(func(h *hook) { h.Name = "other.fieldperm.dev" }), "must have the webhook granular", false},
-		"group":              {granular(func(h *hook) { h.Rules[0].APIGroups = []string{"", "apps"} }), "with a rule for CREATE, UPDATE and DELETE", false},
-		"version":            {granular(func(h *hook) { h.Rules[0].APIVersions = []string{"v1"} }), "with a rule for CREATE, UPDATE and DELETE", false},
-		"resource":           {granular(func(h *hook) { h.Rules[0].Resources = []string{"*"} }), "with a rule for CREATE, UPDATE and DELETE", false},
-		"operation":          {granular(func(h *hook) { h.Rules[0].Operations = h.Rules[0].Operations[:1] }), "with a rule for CREATE, UPDATE and DELETE", false},
-		"no deletions":       {granular(func(h *hook) { h.Rules[0].Operations = h.Rules[0].Operations[:2] }), "with a rule for CREATE, UPDATE and DELETE", false},
-		"no connections":     {granular(func(h *hook) { h.Rules = h.Rules[:1] }), "with a rule for CREATE, UPDATE and DELETE", false},
-		"one connection":     {granular(func(h *hook) { h.Rules[1].Resources = h.Rules[1].Resources[1:] }), "with a rule for CREATE, UPDATE and DELETE", false},
-		"scope":              {granular(func(h *hook) { h.Rules[0].Scope = &namespaced }), "with a rule for CREATE, UPDATE and DELETE", false},
-		"no rule":            {granular(func(h *hook) { h.Rules = nil }), "with a rule for CREATE, UPDATE and DELETE", false},
-		"rule of schemas":    {func(c *configuration) { c.Webhooks[1].Rules = c.Webhooks[1].Rules[:1] }, "may not be narrowed", false},
-		"resource in a rule": {func(c *configuration) { c.Webhooks[1].Rules[1].Resources = c.Webhooks[1].Rules[1].Resources[:1] }, "may not be narrowed", false},
-		"scope of schemas":   {func(c *configuration) { c.Webhooks[1].Rules[1].Scope = &namespaced }, "may not be narrowed", false},
-		"finalizer":          {func(c *configuration) { c.Finalizers = nil }, "must keep the finalizer", false},
-		"other finalizer":    {func(c *configuration) { c.Finalizers = []string{"example.com/other"} }, "must keep the finalizer", false},
-		"service":            {granular(func(h *hook) { h.ClientConfig.Service.Name = "other" }), "the address", true},
-		"path":               {granular(func(h *hook) { h.ClientConfig.Service.Path = ptr("/admit/other") }), "the address", true},
+		"no granular":         {func(c *configuration) { c.Webhooks = c.Webhooks[1:] }, "must have the webhook granular", false},
+		"no schemas":          {func(c *configuration) { c.Webhooks = c.Webhooks[:1] }, "no webhook may be taken away", false},
+		"no webhook":          {func(c *configuration) { c.Webhooks = nil }, "must have the webhook granular", false},
+		"renamed":             {granular(func(h *hook) { h.Name = "other.fieldperm.dev" }), "must have the webhook granular", false},
+		"group":               {granular(func(h *hook) { h.Rules[0].APIGroups = []string{"", "apps"} }), "with a rule for CREATE, UPDATE and DELETE", false},
+		"version":             {granular(func(h *hook) { h.Rules[0].APIVersions = []string{"v1"} }), "with a rule for CREATE, UPDATE and DELETE", false},
+		"resource":            {granular(func(h *hook) { h.Rules[0].Resources = []string{"*"} }), "with a rule for CREATE, UPDATE and DELETE", false},
+		"operation":           {granular(func(h *hook) { h.Rules[0].Operations = h.Rules[0].Operations[:1] }), "with a rule for CREATE, UPDATE and DELETE", false},
+		"no deletions":        {granular(func(h *hook) { h.Rules[0].Operations = h.Rules[0].Operations[:2] }), "with a rule for CREATE, UPDATE and DELETE", false},
+		"no connections":      {granular(func(h *hook) { h.Rules = h.Rules[:1] }), "with a rule for CREATE, UPDATE and DELETE", false},
+		"one connection":      {granular(func(h *hook) { h.Rules[1].Resources = h.Rules[1].Resources[1:] }), "with a rule for CREATE, UPDATE and DELETE", false},
+		"scope":               {granular(func(h *hook) { h.Rules[0].Scope = &namespaced }), "with a rule for CREATE, UPDATE and DELETE", false},
+		"no rule":             {granular(func(h *hook) { h.Rules = nil }), "with a rule for CREATE, UPDATE and DELETE", false},
+		"rule of schemas":     {func(c *configuration) { c.Webhooks[1].Rules = c.Webhooks[1].Rules[:1] }, "may not be narrowed", true},
+		"resource in a rule":  {func(c *configuration) { c.Webhooks[1].Rules[1].Resources = c.Webhooks[1].Rules[1].Resources[:1] }, "may not be narrowed", true},
+		"scope of schemas":    {func(c *configuration) { c.Webhooks[1].Rules[1].Scope = &namespaced }, "may not be narrowed", true},
+		"a webhook of others": {func(c *configuration) { c.Webhooks = append(c.Webhooks, named(c.Webhooks[1], "other.example.com")) }, "no webhook but fieldperm's", true},
+		"rules without end": {func(c *configuration) {
+			for range 20 {
+				c.Webhooks[1].Rules = append(c.Webhooks[1].Rules, c.Webhooks[1].Rules[0])
+			}
+		}, "at most 20 rules", true},
+		"finalizer":       {func(c *configuration) { c.Finalizers = nil }, "must keep the finalizer", false},
+		"other finalizer": {func(c *configuration) { c.Finalizers = []string{"example.com/other"} }, "must keep the finalizer", false},
+		"service":         {granular(func(h *hook) { h.ClientConfig.Service.Name = "other" }), "the address", true},
+		"path":            {granular(func(h *hook) { h.ClientConfig.Service.Path = ptr("/admit/other") }), "the address", true},
 		"url": {granular(func(h *hook) {
 			h.ClientConfig.Service, h.ClientConfig.URL = nil, ptr("https://example.com/admit/granular")
 		}), "the address", true},
