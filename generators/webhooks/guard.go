@@ -86,8 +86,8 @@ func (o Options) guardVariables() []admissionregistrationv1.Variable {
 		{Name: "mayChangeCA", Expression: `variables.own || request.userInfo.username in [` + strings.Join(caUsers, ", ") + `]`},
 		{Name: "mayChangeUncovered", Expression: mayChangeRules},
 		{Name: "webhooks", Expression: `object != null && has(object.webhooks) ? object.webhooks : []`},
-		// The webhook for probes is fieldperm's to write again.
-		{Name: "before", Expression: `request.operation == 'UPDATE' && has(oldObject.webhooks) ? oldObject.webhooks.filter(w, w.name != '` + ProbeWebhook + `') : []`},
+		// The webhook for probes is fieldperm's to write again, and those of others may go.
+		{Name: "before", Expression: `request.operation == 'UPDATE' && has(oldObject.webhooks) ? oldObject.webhooks.filter(w, w.name in ['` + GranularWebhook + `', '` + SchemasWebhook + `', '` + UncoveredWebhookName + `']) : []`},
 		{Name: "conditions", Expression: "{\n" + allowed(GranularWebhook, LacksGeneric) + ",\n" + allowed(SchemasWebhook, skipAPIServer) + ",\n" +
 			allowed(ProbeWebhook, forProbes()) + ",\n" + allowed(UncoveredWebhookName, uncovered...) + "\n}"},
 	}

@@ -136,7 +136,7 @@ func Read(ctx context.Context, client kubernetes.Interface, name string) (*admis
 }
 
 // Write replaces live, nil if it does not exist, by want, only if live is still the current version: if two replicas write at the same time,
-// the second gets a conflict. Webhooks of others stay.
+// the second gets a conflict.
 func Write(
 	ctx context.Context, client kubernetes.Interface, live, want *admissionregistrationv1.ValidatingWebhookConfiguration,
 ) (*admissionregistrationv1.ValidatingWebhookConfiguration, error) {
@@ -148,9 +148,8 @@ func Write(
 	if err != nil || Same(written, want) {
 		return written, err
 	}
-	// Server-side apply keeps fields of fieldperm's webhooks that others have added.
-	others := slices.DeleteFunc(written.Webhooks, func(w admissionregistrationv1.ValidatingWebhook) bool { return ours(w.Name) })
-	written.Webhooks = slices.Concat(others, want.Webhooks)
+	// Server-side apply keeps what others have added to the webhooks.
+	written.Webhooks = want.Webhooks
 	written, err = client.AdmissionregistrationV1().ValidatingWebhookConfigurations().Update(ctx, written, metav1.UpdateOptions{FieldManager: FieldManager})
 	if err != nil {
 		return nil, fmt.Errorf("webhook configuration %q: %w", want.Name, err)
