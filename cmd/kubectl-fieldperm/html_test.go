@@ -62,9 +62,9 @@ func TestTightenHTML(t *testing.T) {
 			t.Errorf("the rows lack %q:\n%s", want, got)
 		}
 	}
-	for _, flag := range []string{"--apply", "--undo", "--simulate=gaps.log"} {
+	for _, flag := range []string{"--out=new", "--simulate=gaps.log"} {
 		code, stdout, stderr := execute(t, "", "tighten", operator, "--audit-log", "audit.log", "-o", "html", flag)
-		if code != 2 || stdout != "" || !strings.Contains(stderr, "--output html is a page of the proposal: drop --apply, --undo and --simulate") {
+		if code != 2 || stdout != "" || !strings.Contains(stderr, "--output html is a page of the proposal: drop --out and --simulate") {
 			t.Errorf("%s: exit code %d: %s%s", flag, code, stdout, stderr)
 		}
 	}

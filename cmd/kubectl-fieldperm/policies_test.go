@@ -71,9 +71,7 @@ func TestK5_TightenListsPoliciesOfFiles(t *testing.T) {
 		want, lack string
 	}{
 		{"", 0, unknown, "that also decide"},
-		{"-o yaml", 0, "warning: " + unknown, "also decides"},
 		{"--policies " + allow, 0, "ConditionalPolicies that also decide, and are left as they are:\n- ConditionalPolicy \"bounds\", with Allow on update, patch of deployments.apps", unknown},
-		{"-o yaml --policies " + allow, 0, `warning: also decides: ConditionalPolicy "bounds"`, unknown},
 		{"--policies " + deny, 1, "Lost besides update and patch; --allow-loss accepts it:\n- " + loss, "that also decide"},
 		{"--allow-loss --policies " + deny, 0, loss, unknown},
 		{"--simulate audit.log --policies " + deny, 1, "cannot be judged: a right besides update and patch is lost: " + loss, "would be refused: it needs"},

@@ -11,21 +11,22 @@ import (
 
 const operator = "system:serviceaccount:ops:operator"
 
-// tightenCases are the calls whose complete output is in testdata/tighten/golden/NAME. Spaces separate words.
+// tightenCases are the calls whose complete output is in testdata/tighten/golden/NAME, or with the ending yaml the files of --out. Spaces separate
+// words.
 var tightenCases = []struct {
 	name, args string
 	code       int
 }{
 	{"proposal.text", "--audit-log audit.log", 0},
 	{"generalized.text", "--audit-log audit.log --generalize image,condition", 0},
-	{"width.yaml", "--audit-log audit.log --generalize deployments.apps=image --also deployments/status.apps=granular:condition(Available) --also events=granular:message --keep-update configmaps -o yaml", 0},
-	{"namespaces-seen.yaml", "--audit-log audit.log --namespaces seen --names seen -o yaml", 0},
-	{"proposal.json", "--audit-log audit.log -o json", 0},
+	{"width.yaml", "--audit-log audit.log --generalize deployments.apps=image --also deployments/status.apps=granular:condition(Available) --also events=granular:message --keep-update configmaps", 0},
+	{"namespaces-seen.yaml", "--audit-log audit.log --namespaces seen --names seen", 0},
+	{"proposal.yaml", "--audit-log audit.log", 0},
 	{"barriers.text", "--audit-log audit.log --permissions barriers.yaml", 1},
-	{"barriers.yaml", "--audit-log audit.log --permissions barriers.yaml --allow-new -o yaml", 1},
+	{"barriers.yaml", "--audit-log audit.log --permissions barriers.yaml --allow-new", 1},
 	{"gaps.text", "--audit-log gaps.log", 1},
-	{"gaps.yaml", "--audit-log gaps.log -o yaml", 1},
-	{"new.yaml", "--audit-log gaps.log -o yaml --allow-new", 1},
+	{"gaps.yaml", "--audit-log gaps.log", 1},
+	{"new.yaml", "--audit-log gaps.log --allow-new", 1},
 	{"simulation.text", "--audit-log audit.log --simulate later.log", 1},
 	{"simulation-of-the-same.text", "--audit-log audit.log --simulate audit.log", 0},
 	{"simulation-of-gaps.text", "--audit-log audit.log --simulate gaps.log", 1},
@@ -38,7 +39,12 @@ func TestTightenGolden(t *testing.T) {
 		file := filepath.Join("golden", test.name)
 		goldens[file] = true
 		t.Run(test.name, func(t *testing.T) {
-			code, stdout, stderr := execute(t, "", append([]string{"tighten", operator, "--grants", "rbac.yaml"}, strings.Fields(test.args)...)...)
+			args := append([]string{"tighten", operator, "--grants", "rbac.yaml"}, strings.Fields(test.args)...)
+			if strings.HasSuffix(test.name, ".yaml") {
+				golden(t, file, filesOf(t, test.code, args))
+				return
+			}
+			code, stdout, stderr := execute(t, "", args...)
 			if code != test.code {
 				t.Errorf("exit code %d, want %d", code, test.code)
 			}
@@ -46,6 +52,83 @@ func TestTightenGolden(t *testing.T) {
 		})
 	}
 	onlyGoldens(t, goldens)
+}
+
+// filesOf calls the command twice with --out, and returns what it has written. The second call overwrites the files with the same content. The
+// output ends with the commands that are at the head of each file.
+func filesOf(t *testing.T, want int, args []string) string {
+	t.Helper()
+	dir := filepath.Join(t.TempDir(), "operator")
+	var written []string
+	for range 2 {
+		code, stdout, stderr := execute(t, "", append(args, "--out", dir)...)
+		if code != want {
+			t.Errorf("exit code %d, want %d: %s", code, want, stderr)
+		}
+		var all []string
+		for _, name := range []string{"1-add.yaml", "2-remove.yaml", "undo.yaml"} {
+			content, err := os.ReadFile(filepath.Join(dir, name))
+			if err != nil {
+				t.Fatal(err)
+			}
+			all = append(all, string(content))
+			var head strings.Builder
+			for line := range strings.Lines(string(content)) {
+				head.WriteString(strings.TrimPrefix(line, "# "))
+			}
+			if _, commands, _ := strings.Cut(stdout, "\nStep 1 "); !strings.Contains(head.String(), "\nStep 1 "+commands) {
+				t.Errorf("%s does not have the commands %q at its head:\n%s", name, commands, content)
+			}
+		}
+		written = append(written, strings.ReplaceAll(strings.Join(all, "---\n"), dir, "operator"))
+	}
+	if written[0] != written[1] {
+		t.Error("the same call writes other files")
+	}
+	return written[0]
+}
+
+// TestTightenOverwritesOnlyItsOwnFiles: and undo.yaml only while the new one gives all of it back.
+func TestTightenOverwritesOnlyItsOwnFiles(t *testing.T) {
+	t.Chdir("testdata/tighten")
+	roles, err := os.ReadFile("rbac.yaml")
+	if err != nil {
+		t.Fatal(err)
+	}
+	dir := t.TempDir()
+	call := func(grants, want string, wantCode int) {
+		t.Helper()
+		code, stdout, stderr := execute(t, "", "tighten", operator, "--grants", grants, "--audit-log", "audit.log", "--allow-new", "--out", dir)
+		if code != wantCode || !strings.Contains(stdout+stderr, want) {
+			t.Errorf("exit code %d, want %d and %q: %s%s", code, wantCode, want, stdout, stderr)
+		}
+	}
+	undo := filepath.Join(dir, "undo.yaml")
+	call("rbac.yaml", "kubectl replace -f "+undo+" && kubectl delete -f "+filepath.Join(dir, "1-add.yaml"), 0)
+	earlier, err := os.ReadFile(undo)
+	if err != nil {
+		t.Fatal(err)
+	}
+	// The ClusterRole has lost update on Deployments since, and keeps it on their status.
+	taken := filepath.Join(t.TempDir(), "rbac.yaml")
+	if err := os.WriteFile(taken, []byte(strings.Replace(string(roles), "watch, update, patch]", "watch]", 1)), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	call(taken, "restores ClusterRole operator, which has other rights by now, and would be overwritten: give --out another directory, or delete the file", 2)
+	if now, err := os.ReadFile(undo); err != nil || string(now) != string(earlier) {
+		t.Errorf("undo.yaml was overwritten: %v\n%s", err, now)
+	}
+	linked := t.TempDir()
+	if err := os.Symlink(taken, filepath.Join(linked, "undo.yaml")); err != nil {
+		t.Fatal(err)
+	}
+	if code, _, stderr := execute(t, "", "tighten", operator, "--grants", "rbac.yaml", "--audit-log", "audit.log", "--out", linked); code != 2 || !strings.Contains(stderr, `has "undo.yaml", which this command does not write`) {
+		t.Errorf("exit code %d: a link is followed: %s", code, stderr)
+	}
+	if err := os.WriteFile(filepath.Join(dir, "notes.txt"), nil, 0o600); err != nil {
+		t.Fatal(err)
+	}
+	call("rbac.yaml", `has "notes.txt", which this command does not write: give an empty or a new directory`, 2)
 }
 
 func TestTightenReadsStandardInput(t *testing.T) {
@@ -117,7 +200,6 @@ func TestTightenALossIsAcceptedOnlyByItsFlag(t *testing.T) {
 	}{
 		{"", 1, "\nLost besides update and patch; --allow-loss accepts it:\n- roles.rbac.authorization.k8s.io: "},
 		{"--allow-loss", 0, loss},
-		{"-o yaml", 1, "loss: roles.rbac.authorization.k8s.io: "},
 		{"--simulate audit.log", 1, "cannot be judged: a right besides update and patch is lost: roles.rbac.authorization.k8s.io: "},
 		{"--simulate audit.log --allow-loss", 0, "0 would be refused\n"},
 	} {
@@ -175,7 +257,8 @@ func TestTightenEscapesWhatOthersChoose(t *testing.T) {
 	if err := os.WriteFile(file, []byte(objects), 0o600); err != nil {
 		t.Fatal(err)
 	}
-	for _, args := range []string{"", "-o yaml", "-o json", "--simulate -"} {
+	dir := filepath.Join(t.TempDir(), "new")
+	for _, args := range []string{"", "--out " + dir, "--simulate -"} {
 		stdin, from := text, "-"
 		if strings.HasPrefix(args, "--simulate") {
 			from = filepath.Join(t.TempDir(), "audit.log")
@@ -185,6 +268,14 @@ func TestTightenEscapesWhatOthersChoose(t *testing.T) {
 		}
 		code, stdout, stderr := execute(t, stdin, append([]string{"tighten", "group:devs", "--grants", file, "--audit-log", from}, strings.Fields(args)...)...)
 		out := stdout + stderr
+		files, _ := filepath.Glob(filepath.Join(dir, "*.yaml"))
+		for _, name := range files {
+			content, err := os.ReadFile(name)
+			if err != nil {
+				t.Fatal(err)
+			}
+			out += string(content)
+		}
 		if code > 1 || !strings.Contains(out, `u202e`) {
 			t.Errorf("%q: exit code %d: %q", args, code, out)
 		}
@@ -211,12 +302,12 @@ func TestTightenRefusesBadInput(t *testing.T) {
 		{operator + " --audit-log audit.log --audit-log audit.log", "is given twice"},
 		{operator + " --audit-log - --simulate -", "more than once"},
 		{operator + " --audit-log audit.log --namespaces some", "use held or seen"},
-		{operator + " --audit-log audit.log -o table", "use text, json, yaml or html"},
-		{operator + " --audit-log audit.log --apply", "need a cluster"},
-		{operator + " --apply --undo", "exclude each other"},
+		{operator + " --audit-log audit.log -o yaml", "use text or html"},
+		{operator + " --audit-log audit.log --out rbac.yaml", "give an empty or a new directory"},
+		{operator + " --audit-log audit.log --out golden", "which this command does not write: give an empty or a new directory"},
+		{operator + " --audit-log audit.log --out new --simulate audit.log", "drop it, or drop --out"},
 		{operator + " --include-hints --audit-log audit.log", "give --managed-fields"},
 		{operator + " --managed-fields x", "reads live objects"},
-		{operator + " --dry-run maybe", "use none, client or server"},
 	} {
 		code, stdout, stderr := execute(t, "", append([]string{"tighten", "--grants", "rbac.yaml"}, strings.Fields(test.args)...)...)
 		if code != 2 || stdout != "" || !strings.HasPrefix(stderr, "error: ") || !strings.Contains(stderr, test.want) {

@@ -63,9 +63,15 @@ func (o *tightening) readBarriers(ctx context.Context, known *knownCluster) erro
 	return nil
 }
 
-// prove finds the new access of a proposal. Accepted rights to read become notes.
+// prove finds the new access of a proposal, for the subject and for others. Accepted rights to read become notes.
 func (o *tightening) prove(p *tighten.Proposal, known *knownCluster) *tighten.Proof {
-	proof := tighten.Prove(p, known.before, o.groups, known.barriers)
+	proof := tighten.Prove(p, &known.objects, o.groups, known.barriers)
+	for _, b := range tighten.Foreign(p, &known.objects) {
+		proof.New = append(proof.New, fmt.Sprintf("%s is not of the proposal and names %s: its subjects would get the rules: find out who made it, and delete it", b.Ref, b.Role))
+	}
+	for _, a := range tighten.Aggregating(p, &known.objects) {
+		proof.New = append(proof.New, fmt.Sprintf("%s is aggregated and selects %s: its subjects would get the rules: %s", a.By, a.Role, a.Cure()))
+	}
 	if o.allowRead {
 		p.Notes, proof.Read = append(p.Notes, proof.Read...), nil
 	}

@@ -29,17 +29,13 @@ import (
 
 // knownCluster is what tighten reads of a cluster, or of files in place of it.
 type knownCluster struct {
-	objects rbac.Grants
-	// before are the objects as they would be without --apply.
-	before       *rbac.Grants
+	objects      rbac.Grants
 	observations []v1alpha1.PermissionObservation
 	decides      func(r tighten.Resource) tighten.Decides
 	// undecided are those on which fieldperm does not decide.
 	undecided []tighten.Resource
 	barriers  *tighten.Barriers
 	policies  []v1alpha1.ConditionalPolicy
-	// version returns a version in which a resource is served.
-	version func(r tighten.Resource) string
 
 	// The clients are nil without a cluster.
 	config   *rest.Config
@@ -68,8 +64,8 @@ func (o *tightening) knownCluster(ctx context.Context) (*knownCluster, error) {
 		if !apierrors.IsNotFound(err) {
 			return nil, fmt.Errorf("PermissionObservations: %w", err)
 		}
-		if len(o.auditLogs) == 0 || o.apply {
-			return nil, fmt.Errorf("PermissionObservations: the cluster does not have the kind: install the CustomResourceDefinitions of fieldperm, or give --audit-log without --apply: %w", err)
+		if len(o.auditLogs) == 0 {
+			return nil, fmt.Errorf("PermissionObservations: the cluster does not have the kind: install the CustomResourceDefinitions of fieldperm, or give --audit-log: %w", err)
 		}
 	}
 	if err := o.discover(ctx, known); err != nil {
@@ -161,11 +157,6 @@ func (o *tightening) discover(ctx context.Context, known *knownCluster) error {
 	}
 	known.served = lists
 	allowed := allowlist.Build(lists, aggregated, nil)
-	known.version = func(r tighten.Resource) string {
-		name, _ := r.Split()
-		served, _ := allowed.Served(r.Group, name)
-		return served.Version
-	}
 	names := map[tighten.Resource]bool{}
 	for _, list := range lists {
 		gv, err := runtimeschema.ParseGroupVersion(list.GroupVersion)

@@ -14,6 +14,7 @@ import (
 	"testing"
 	"time"
 
+	authorizationv1 "k8s.io/api/authorization/v1"
 	rbacv1 "k8s.io/api/rbac/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
@@ -153,13 +154,58 @@ func row(user, group, resource, namespace, name string, verbs ...string) any {
 // may asks kube-apiserver.
 func (p *tightenPlane) may(user, verb, resource, namespace string) bool {
 	p.t.Helper()
-	out, _, _ := p.cluster.Kubectl(p.admin).Run(p.t.Context(), "", "auth", "can-i", verb, resource, "-n", namespace, "--as", user)
-	return strings.HasPrefix(out, "yes")
+	group := ""
+	if resource != "configmaps" {
+		group = "apps"
+	}
+	answer, err := p.api.AuthorizationV1().SubjectAccessReviews().Create(p.t.Context(), &authorizationv1.SubjectAccessReview{Spec: authorizationv1.SubjectAccessReviewSpec{
+		User: user, ResourceAttributes: &authorizationv1.ResourceAttributes{Verb: verb, Group: group, Version: "v1", Resource: resource, Namespace: namespace},
+	}}, metav1.CreateOptions{})
+	must(p.t, err)
+	return answer.Status.Allowed
 }
 
-// TestCluster_TightenAppliesAndUndoes runs both steps and the way back on a real kube-apiserver. Afterwards every RBAC object is as
-// before, byte for byte, except for what only the API server writes. The second subject has a default role of Kubernetes.
-func TestCluster_TightenAppliesAndUndoes(t *testing.T) {
+// shell runs a command that tighten has printed, as the administrator. It may have parts, which are divided by &&.
+func (p *tightenPlane) shell(command string) (string, error) {
+	p.t.Helper()
+	var all strings.Builder
+	for part := range strings.SplitSeq(command, " && ") {
+		out, stderr, err := p.cluster.Kubectl(p.admin).Run(p.t.Context(), "", strings.Fields(part)[1:]...)
+		p.t.Logf("%s: %v\n%s%s", part, err, out, stderr)
+		all.WriteString(out + stderr)
+		if err != nil {
+			return all.String(), err
+		}
+	}
+	return all.String(), nil
+}
+
+// commands returns the commands at the end of the output of tighten: both steps and the way back.
+func (p *tightenPlane) commands(out string) (add, remove, undo string) {
+	p.t.Helper()
+	var all []string
+	for line := range strings.Lines(out) {
+		if command, ok := strings.CutPrefix(line, "  kubectl "); ok {
+			all = append(all, "kubectl "+strings.TrimSpace(command))
+		}
+	}
+	if len(all) != 3 {
+		p.t.Fatalf("the commands are %q", all)
+	}
+	return all[0], all[1], all[2]
+}
+
+// does runs a command that has to succeed.
+func (p *tightenPlane) does(command string) {
+	p.t.Helper()
+	if out, err := p.shell(command); err != nil {
+		p.t.Fatalf("%s: %v\n%s", command, err, out)
+	}
+}
+
+// TestCluster_TightenWritesFilesForKubectl runs the printed commands on a real kube-apiserver. After the way back every RBAC object is as before, byte
+// for byte, except for what only the API server writes. The second subject has a default role of Kubernetes.
+func TestCluster_TightenWritesFilesForKubectl(t *testing.T) {
 	p := newTightenPlane(t)
 	p.await("the aggregated ClusterRole edit is written by the test", func(ctx context.Context) (bool, error) { return true, p.aggregateEdit(ctx) })
 	for _, subject := range []struct {
@@ -172,68 +218,82 @@ func TestCluster_TightenAppliesAndUndoes(t *testing.T) {
 		t.Run(subject.name, func(t *testing.T) {
 			p := *p
 			p.plane = &plane{t: t, cluster: p.cluster, admin: p.admin}
-			before := p.objects()
+			before, dir := p.objects(), filepath.Join(t.TempDir(), "files")
 			s, err := tighten.ParseSubject(subject.name)
 			must(t, err)
 			p.kubectl(observationOf("first", s), "create", "-f", "-")
-			if _, err := p.run(subject.name); err == nil || !strings.Contains(err.Error(), "has no status") {
+			if _, err := p.run(subject.name, "--out", dir); err == nil || !strings.Contains(err.Error(), "has no status") {
 				t.Fatalf("an observation without a status: %v", err)
 			}
 			p.observation("first", subject.rows...)
-			for _, where := range []string{"client", "server"} {
-				if out, err := p.run(subject.name, "--apply", "--dry-run", where); err != nil || p.objects() != before {
-					t.Fatalf("a dry run of the %s: %v: %s", where, err, out)
-				}
+			out, err := p.run(subject.name, "--out", dir, "--allow-read")
+			if err != nil || p.objects() != before {
+				t.Fatalf("the command changes objects: %v", err)
 			}
-			if _, err := p.run(subject.name, "--apply"); err != nil {
-				t.Fatal(err)
-			}
-			if !p.may(subject.name, "update", "deployments", subject.namespace) || !p.may(subject.name, "granular", firstResource(subject.rows), subject.namespace) {
-				t.Error("after the first step the subject has not both")
-			}
-			if _, err := p.run(subject.name, "--apply"); !errors.Is(err, ErrBlocked) {
-				t.Fatalf("the second step is not blocked: %v", err)
-			}
-			p.observation(s.ObservationName(), subject.rows...)
-			if subject.name == operator {
-				// There is no fieldperm that would let the subject in.
-				added := p.objects()
-				if _, err := p.run(subject.name, "--apply"); err == nil || !strings.Contains(err.Error(), "update and patch were given back") || p.objects() != added {
-					t.Fatal(err)
-				}
-			}
-			if _, err := p.run(subject.name, "--apply", "--force-unproven"); err != nil {
-				t.Fatal(err)
-			}
-			p.await("kube-apiserver knows that update is taken away", func(context.Context) (bool, error) {
-				return !p.may(subject.name, "update", "deployments", subject.namespace) && !p.may(subject.name, "patch", "deployments", subject.namespace), nil
+			add, _, _ := p.commands(out)
+			p.does(add)
+			resource := firstResource(subject.rows)
+			p.await("the subject has both", func(context.Context) (bool, error) {
+				return p.may(subject.name, "update", "deployments", subject.namespace) && p.may(subject.name, "granular", resource, subject.namespace), nil
 			})
-			for _, verb := range []string{"granular", "get"} {
-				if !p.may(subject.name, verb, "deployments", subject.namespace) && !p.may(subject.name, verb, firstResource(subject.rows), subject.namespace) {
+			again, err := p.run(subject.name, "--out", dir, "--allow-read")
+			must(t, err)
+			if out, err := p.shell(add); err != nil || strings.Count(out, "\n") != strings.Count(out, " unchanged\n") {
+				t.Errorf("after the first step it has more to add: %v: %s", err, out)
+			}
+			_, remove, undo := p.commands(again)
+			p.does(remove)
+			p.await("kube-apiserver knows that update is taken away", func(context.Context) (bool, error) {
+				return !p.may(subject.name, "update", resource, subject.namespace) && !p.may(subject.name, "patch", resource, subject.namespace), nil
+			})
+			for _, verb := range []string{"granular", "granular:scale", "get"} {
+				if !p.may(subject.name, verb, resource, subject.namespace) {
 					t.Errorf("the subject has lost %s", verb)
 				}
 			}
-			if out, err := p.run(subject.name, "--apply"); err != nil || !strings.Contains(out, "Nothing to do") {
+			if out, err := p.run(subject.name, "--out", dir); err != nil || !strings.Contains(out, "No files were written") {
 				t.Errorf("again: %v", err)
 			}
-			for range 2 {
-				if _, err := p.run(subject.name, "--undo"); err != nil {
-					t.Fatal(err)
-				}
-				if after := p.objects(); after != before {
-					t.Fatalf("before:\n%s\nafter:\n%s", before, after)
-				}
+			p.does(undo)
+			if after := p.objects(); after != before {
+				t.Fatalf("before:\n%s\nafter:\n%s", before, after)
 			}
 			p.kubectl("", "delete", "permissionobservation", "first")
 			p.await("kube-apiserver knows that update is back", func(context.Context) (bool, error) {
-				return p.may(subject.name, "update", "deployments", subject.namespace), nil
+				return p.may(subject.name, "update", resource, subject.namespace) && !p.may(subject.name, "granular", resource, subject.namespace), nil
 			})
 		})
 	}
 }
 
-// TestCluster_TightenWithFieldperm: with fieldperm the second step needs no force. The subject still makes the writes of the evidence and
-// no others, until --undo.
+// TestCluster_TightenOverwritesNoRoleThatWasChangedSince: the second step is a conflict, and gives nothing back that was revoked.
+func TestCluster_TightenOverwritesNoRoleThatWasChangedSince(t *testing.T) {
+	p := newTightenPlane(t)
+	s, err := tighten.ParseSubject(operator)
+	must(t, err)
+	p.kubectl(observationOf("first", s), "create", "-f", "-")
+	p.observation("first", row(operator, "apps", "deployments", "shop", "web", "granular:scale"))
+	p.kubectl("", "delete", "rolebinding", "edit", "settings", "-n", "shop")
+	dir := filepath.Join(t.TempDir(), "files")
+	out, err := p.run(operator, "--out", dir)
+	must(t, err)
+	_, remove, _ := p.commands(out)
+	p.kubectl("", "patch", "clusterrole", "operator", "--type=json", "-p", `[{"op": "replace", "path": "/rules/0/verbs", "value": ["get", "update"]}]`)
+	changed := p.objects()
+	if out, err := p.shell(remove); err == nil || !strings.Contains(out, "the object has been modified") || p.objects() != changed {
+		t.Fatalf("%v: %s", err, out)
+	}
+	if _, err := p.run(operator, "--out", dir); err == nil || !strings.Contains(err.Error(), "restores ClusterRole operator") {
+		t.Errorf("undo.yaml that gives back what was revoked is overwritten: %v", err)
+	}
+	out, err = p.run(operator, "--out", filepath.Join(t.TempDir(), "other"))
+	must(t, err)
+	_, remove, _ = p.commands(out)
+	p.does(remove)
+	p.await("kube-apiserver knows that update is taken away", func(context.Context) (bool, error) { return !p.may(operator, "update", "deployments", "shop"), nil })
+}
+
+// TestCluster_TightenWithFieldperm: the subject still makes the writes of the evidence and no others, until the way back.
 func TestCluster_TightenWithFieldperm(t *testing.T) {
 	bin, err := e2e.Build()
 	must(t, err)
@@ -256,20 +316,19 @@ func TestCluster_TightenWithFieldperm(t *testing.T) {
 	subject, err := tighten.ParseSubject(operator)
 	must(t, err)
 	p.kubectl(observationOf("first", subject), "create", "-f", "-")
-	rows := []any{row(operator, "apps", "deployments", "shop", "web", "granular:scale")}
-	p.observation("first", rows...)
-	_, err = p.run(operator, "--apply")
+	p.observation("first", row(operator, "apps", "deployments", "shop", "web", "granular:scale"))
+	out, err := p.run(operator, "--out", filepath.Join(t.TempDir(), "files"))
 	must(t, err)
+	add, remove, undo := p.commands(out)
+	p.does(add)
 	must(t, s.AwaitGrants(t.Context()))
-	p.observation(subject.ObservationName(), rows...)
-	_, err = p.run(operator, "--apply")
-	must(t, err)
+	p.does(remove)
+	must(t, s.AwaitGrants(t.Context()))
 	must(t, patch(`{"spec":{"replicas":3}}`))
 	if err := patch(fmt.Sprintf(image, 2)); err == nil {
 		t.Error("the subject still changes the image")
 	}
-	_, err = p.run(operator, "--undo")
-	must(t, err)
+	p.does(undo)
 	must(t, s.AwaitGrants(t.Context()))
 	must(t, patch(fmt.Sprintf(image, 3)))
 }
@@ -293,7 +352,7 @@ func TestCluster_TightenReadsAuditLogs(t *testing.T) {
 	if !strings.Contains(out, "Hints by managedFields") || !strings.Contains(out, "granular:scale") {
 		t.Error("the hint is missing")
 	}
-	if out, err := p.run(operator, "--audit-log", p.log, "--managed-fields", "operator", "--include-hints", "-o", "yaml"); !errors.Is(err, ErrIncomplete) || !strings.Contains(out, "- granular:scale") {
+	if out, err := p.run(operator, "--audit-log", p.log, "--managed-fields", "operator", "--include-hints"); !errors.Is(err, ErrIncomplete) || !strings.Contains(out, "- granular:scale") {
 		t.Errorf("with hints: %v", err)
 	}
 	object, err := p.api.AppsV1().Deployments("shop").Get(t.Context(), "web", metav1.GetOptions{})

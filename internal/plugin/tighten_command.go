@@ -13,8 +13,6 @@ var (
 	ErrIncomplete error = negative("the proposal is incomplete")
 	// ErrRefusals means that a simulation was written and that it has refusals.
 	ErrRefusals error = negative("writes of the log would be refused")
-	// ErrBlocked means that update and patch were not taken away. The reasons have been written.
-	ErrBlocked error = negative("update and patch are not taken away yet")
 )
 
 // NewTightenCommand returns the tighten command. It writes the proposal to the streams' Out, and progress and warnings to ErrOut. The
@@ -24,7 +22,7 @@ func NewTightenCommand(streams genericiooptions.IOStreams) *cobra.Command {
 	// A subject has its rights in all namespaces.
 	o.cluster.Namespace = nil
 	cmd := &cobra.Command{
-		Use:   "tighten SUBJECT [--audit-log FILE] [--apply | --undo]",
+		Use:   "tighten SUBJECT [--audit-log FILE] [--out DIR]",
 		Short: "Propose granular verbs in place of update and patch",
 		Long: `Propose the Roles with granular verbs that a subject needs in place of update and patch, from what it was seen to
 write. SUBJECT is the name of a user, system:serviceaccount:NAMESPACE:NAME, or group:NAME.
@@ -32,12 +30,11 @@ write. SUBJECT is the name of a user, system:serviceaccount:NAMESPACE:NAME, or g
 Evidence comes from PermissionObservations, and from audit logs with fieldperm's annotations. With --grants,
 barriers come from --permissions and --crd only, and policies from --policies.
 
-Nothing is changed without --apply. Its first call adds the Roles and a PermissionObservation. The next one takes
-update and patch away, if the observation has seen writes and none that needs them. --undo restores what was there,
-by the record in a Secret of the namespace kube-system: keep it.
+The command changes nothing. --out writes files for kubectl: 1-add.yaml adds the granular verbs, 2-remove.yaml takes
+update and patch away, undo.yaml restores what was there. The output and the head of each file have the commands.
 
-Ends with 0 if the proposal is complete or a step was made, 1 if the evidence has gaps, there is new access or a
-loss, the simulation refuses a write or cannot judge, or the second step is refused, 2 for an error.`,
+Ends with 0 if the proposal is complete, 1 if the evidence has gaps, there is new access or a loss, or the simulation
+refuses a write or cannot judge, 2 for an error.`,
 		Example: `  # What does the operator need, by the observations of the cluster?
   kubectl fieldperm tighten system:serviceaccount:ops:operator
 
@@ -47,11 +44,8 @@ loss, the simulation refuses a write or cannot judge, or the second step is refu
   # Would any write of last week have been refused?
   kubectl fieldperm tighten system:serviceaccount:ops:operator --simulate last-week.log
 
-  # Add the Roles and observe; later, the same command takes update and patch away.
-  kubectl fieldperm tighten system:serviceaccount:ops:operator --apply
-
-  # Give update and patch back.
-  kubectl fieldperm tighten system:serviceaccount:ops:operator --undo`,
+  # Write the files for both steps and the way back.
+  kubectl fieldperm tighten system:serviceaccount:ops:operator --out operator`,
 		Args:          cobra.ExactArgs(1),
 		SilenceErrors: true,
 		SilenceUsage:  true,
@@ -76,13 +70,9 @@ loss, the simulation refuses a write or cannot judge, or the second step is refu
 	flags.StringSliceVar(&o.crds, "crd", nil, `files or directories with CustomResourceDefinitions, for their barriers`)
 	flags.StringSliceVar(&o.policyFiles, "policies", nil, `files or directories with ConditionalPolicies, which also decide`)
 	flags.StringArrayVar(&o.simulate, "simulate", nil, "replay `FILE` with audit events against the proposal; repeatable")
-	flags.BoolVar(&o.apply, "apply", false, `make the next step: add Roles and observe, or take update and patch away`)
-	flags.BoolVar(&o.undo, "undo", false, `restore what was there before --apply`)
-	flags.StringVar(&o.dryRun, "dry-run", dryRunNone, `none; client prints the steps of --apply and --undo; server sends them as dry runs`)
-	flags.BoolVar(&o.forceUnproven, "force-unproven", false, `let --apply take update and patch away despite gaps of the observation or the evidence`)
-	flags.BoolVar(&o.forceOverwrite, "force-overwrite", false, `let --undo restore although others have changed roles or bindings, or revoked rights`)
-	flags.StringVarP(&o.output, "output", "o", outputText, `text, html, or the objects to add and to change as json or yaml`)
+	flags.StringVar(&o.out, "out", "", "write 1-add.yaml, 2-remove.yaml and undo.yaml to the directory `DIR`, which is new, empty or has only these files")
+	flags.StringVarP(&o.output, "output", "o", outputText, `text or html`)
 	o.cluster.AddFlags(flags)
-	completes(cmd, &o.options, "text json yaml html")
+	completes(cmd, &o.options, "text html")
 	return cmd
 }

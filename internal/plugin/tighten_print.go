@@ -1,10 +1,8 @@
 package plugin
 
 import (
-	"encoding/json"
 	"fmt"
 	"io"
-	"slices"
 	"strings"
 	"text/tabwriter"
 	"time"
@@ -22,63 +20,10 @@ func join(names []string) string { return strings.Join(names, ", ") }
 
 // printProposal writes a proposal in the form of --output.
 func (o *tightening) printProposal(p *tighten.Proposal, evidence *tighten.Evidence, proof *tighten.Proof) error {
-	switch o.output {
-	case outputText:
-		return o.printText(p, evidence, proof)
-	case outputHTML:
+	if o.output == outputHTML {
 		return o.printPage(p, evidence, proof)
 	}
-	if o.barriersUnknown() {
-		o.warn("%s", noBarriers)
-	}
-	if o.policiesUnknown() {
-		o.warn("%s", noPolicies)
-	}
-	for _, gap := range p.Gaps {
-		o.warn("gap: %s", gap)
-	}
-	for _, text := range slices.Concat(p.New, proof.New) {
-		o.warn("new access: %s", text)
-	}
-	for _, text := range proof.Read {
-		o.warn("new access to read: %s; --allow-read accepts it", text)
-	}
-	for _, loss := range p.Losses {
-		o.warn("loss: %s; --allow-loss accepts it", loss)
-	}
-	for _, policy := range p.Policies {
-		o.warn("also decides: %s", policy)
-	}
-	for _, resource := range p.Unused {
-		o.warn("unused: update and patch on %s are taken away, and no verb takes their place", resource)
-	}
-	var objects []any
-	for _, added := range p.Added() {
-		objects = append(objects, added.Object)
-	}
-	for i := range p.Change {
-		_, after := p.Change[i].Objects()
-		objects = append(objects, after)
-	}
-	if o.output == outputJSON {
-		text, err := json.MarshalIndent(map[string]any{"apiVersion": "v1", "kind": "List", "items": objects}, "", "  ")
-		if err != nil {
-			return err
-		}
-		_, _ = io.WriteString(o.streams.Out, string(printable.JSON(text))+"\n")
-		return nil
-	}
-	for i, object := range objects {
-		text, err := tighten.YAML(object)
-		if err != nil {
-			return err
-		}
-		if i > 0 {
-			o.say("---")
-		}
-		_, _ = o.streams.Out.Write(text)
-	}
-	return nil
+	return o.printText(p, evidence, proof)
 }
 
 func (o *tightening) printText(p *tighten.Proposal, evidence *tighten.Evidence, proof *tighten.Proof) error {

@@ -12,22 +12,13 @@ import (
 
 // List reads the objects of a cluster page by page, without their managedFields. The client needs list on the four kinds.
 func List(ctx context.Context, client kubernetes.Interface) (*Grants, error) {
-	out, err := ListBound(ctx, client)
-	if err != nil {
-		return nil, err
-	}
-	err = out.list(ctx, "Roles", func(ctx context.Context, options metav1.ListOptions) (runtime.Object, error) {
-		return client.RbacV1().Roles("").List(ctx, options)
-	})
-	return out, err
-}
-
-// ListBound is List without Roles. It reads what says who holds a role: the bindings, and the ClusterRoles that may be aggregated from others.
-func ListBound(ctx context.Context, client kubernetes.Interface) (*Grants, error) {
 	api, out := client.RbacV1(), &Grants{}
 	for kind, list := range map[string]pager.ListPageFunc{
 		"ClusterRoles": func(ctx context.Context, options metav1.ListOptions) (runtime.Object, error) {
 			return api.ClusterRoles().List(ctx, options)
+		},
+		"Roles": func(ctx context.Context, options metav1.ListOptions) (runtime.Object, error) {
+			return api.Roles("").List(ctx, options)
 		},
 		"ClusterRoleBindings": func(ctx context.Context, options metav1.ListOptions) (runtime.Object, error) {
 			return api.ClusterRoleBindings().List(ctx, options)

@@ -3,70 +3,38 @@ package tighten
 import (
 	"slices"
 
-	rbacv1 "k8s.io/api/rbac/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/labels"
-	"k8s.io/apimachinery/pkg/types"
 
 	"github.com/fieldperm/fieldperm/internal/rbac"
 )
 
 // Binding is a RoleBinding or a ClusterRoleBinding, with the role that it names.
-type Binding struct {
-	Ref, Role Ref
-	UID       types.UID
-	Subjects  []rbacv1.Subject
-}
-
-// Bindings returns all bindings, in the order of the objects.
-func Bindings(objects *rbac.Grants) []Binding {
-	var out []Binding
-	newCluster(objects).bindings(func(b boundRole) {
-		out = append(out, Binding{Ref: b.binding, Role: b.role, Subjects: b.subjects})
-	})
-	for i := range objects.ClusterRoleBindings {
-		out[i].UID = objects.ClusterRoleBindings[i].UID
-	}
-	for i := range objects.RoleBindings {
-		out[len(objects.ClusterRoleBindings)+i].UID = objects.RoleBindings[i].UID
-	}
-	return out
-}
-
-// Sharing says why the rules of a role are not those of the subject alone, "" if they are.
-func Sharing(objects *rbac.Grants, role Ref, s Subject) string {
-	return newCluster(objects).sharing(role, s)
-}
+type Binding struct{ Ref, Role Ref }
 
 // Foreign returns the bindings that name a role which the proposal adds, and that are not the proposal's own. Their subjects would get the
 // rules of the role.
 func Foreign(p *Proposal, objects *rbac.Grants) []Binding {
 	own, roles := map[Ref]Ref{}, map[Ref]bool{}
-	for _, b := range Bindings(&p.Add) {
-		own[b.Ref], roles[b.Role] = b.Role, true
-	}
+	newCluster(&p.Add).bindings(func(b boundRole) { own[b.binding], roles[b.role] = b.role, true })
 	var out []Binding
-	for _, b := range Bindings(objects) {
-		if !roles[b.Role] {
-			continue
+	newCluster(objects).bindings(func(b boundRole) {
+		if !roles[b.role] {
+			return
 		}
-		mine := own[b.Ref] == b.Role
-		for i := range b.Subjects {
-			mine = mine && p.Subject.names(&b.Subjects[i], b.Ref.Namespace)
+		mine := own[b.binding] == b.role
+		for i := range b.subjects {
+			mine = mine && p.Subject.names(&b.subjects[i], b.binding.Namespace)
 		}
 		if !mine {
-			out = append(out, b)
+			out = append(out, Binding{b.binding, b.role})
 		}
-	}
+	})
 	return out
 }
 
 // Aggregation is an aggregated ClusterRole that selects a ClusterRole to add, whose rules a controller writes into it.
-type Aggregation struct {
-	By, Role Ref
-	// Subjects are those of the bindings that name the aggregated ClusterRole.
-	Subjects []rbacv1.Subject
-}
+type Aggregation struct{ By, Role Ref }
 
 // Aggregating returns the aggregated ClusterRoles that select a ClusterRole which the proposal adds. Their subjects would get the rules of
 // the role. The labels count that the role is added with and, if it is there, those that it has.
@@ -82,13 +50,7 @@ func Aggregating(p *Proposal, objects *rbac.Grants) []Aggregation {
 		}
 		slices.SortFunc(by, compareRefs)
 		for _, aggregated := range slices.Compact(by) {
-			one := Aggregation{By: aggregated, Role: ref}
-			c.bindings(func(b boundRole) {
-				if b.role == aggregated {
-					one.Subjects = append(one.Subjects, b.subjects...)
-				}
-			})
-			out = append(out, one)
+			out = append(out, Aggregation{By: aggregated, Role: ref})
 		}
 	}
 	return out

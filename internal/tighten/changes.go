@@ -73,34 +73,33 @@ func (p *Proposal) inPlace(c *cluster, ref Ref, rules []rbacv1.PolicyRule) {
 	after.Rules = rules
 	why := "only the subject is bound to it"
 	if p.pin(ref, &after.ObjectMeta) {
-		why += fmt.Sprintf("; its annotation %s becomes \"false\", so that kube-apiserver does not write it again", AutoupdateAnnotation)
+		why += fmt.Sprintf("; its annotation %s becomes \"false\", so that kube-apiserver does not write it again", autoupdateAnnotation)
 	}
 	p.Change = append(p.Change, Change{Ref: ref, Role: before, RoleAfter: after, Why: why})
 }
 
 // pin keeps kube-apiserver from writing a default object again. It reports whether that was necessary.
 func (p *Proposal) pin(ref Ref, meta *metav1.ObjectMeta) bool {
-	if meta.Annotations[AutoupdateAnnotation] != "true" {
+	if meta.Annotations[autoupdateAnnotation] != "true" {
 		return false
 	}
-	meta.Annotations[AutoupdateAnnotation] = "false"
-	p.Notes = append(p.Notes, fmt.Sprintf("%s is one of Kubernetes' defaults: with %s \"false\" a new version of Kubernetes does not update it", ref, AutoupdateAnnotation))
+	meta.Annotations[autoupdateAnnotation] = "false"
+	p.Notes = append(p.Notes, fmt.Sprintf("%s is one of Kubernetes' defaults: with %s \"false\" a new version of Kubernetes does not update it", ref, autoupdateAnnotation))
 	return true
 }
 
 // copy gives the subject a role of its own in place of a shared one.
 func (p *Proposal) copy(c *cluster, role Ref, grants []*Grant, rules []rbacv1.PolicyRule, why string) {
-	name := ""
+	to := Ref{role.Kind, role.Namespace, copyName(role.Name, p.Subject.shortID())}
 	if len(rules) > 0 {
-		name = copyName(role.Name, p.Suffix)
-		meta := p.meta(role.Namespace, name)
-		meta.Annotations[SourceAnnotation] = role.String()
+		meta := p.meta(to.Namespace, to.Name)
+		meta.Annotations[sourceAnnotation] = role.String()
 		p.addRole(meta, rules)
-		p.Notes = append(p.Notes, fmt.Sprintf("%s is left as it is: %s. The subject gets the copy %q without update and patch, which does not follow later changes", role, why, name))
+		p.Notes = append(p.Notes, fmt.Sprintf("%s is left as it is: %s. The subject gets the copy %s without update and patch, which does not follow later changes", role, why, to))
 	}
 	for _, grant := range grants {
-		if name != "" {
-			p.bind(p.meta(grant.Scope, copyName(grant.Binding.Name, p.Suffix)), Ref{role.Kind, role.Namespace, name})
+		if len(rules) > 0 {
+			p.bind(p.meta(grant.Scope, copyName(grant.Binding.Name, p.Subject.shortID())), to)
 		}
 		before := c.clusterRoleBinding(grant.Binding)
 		after := before.DeepCopy()
@@ -166,7 +165,7 @@ func (p *Proposal) applied(c *cluster, groups []string) []Grant {
 	for i := range p.Change {
 		changed[p.Change[i].Ref] = true
 	}
-	all := Without(c.objects, func(ref Ref) bool { return changed[ref] })
+	all := without(c.objects, func(ref Ref) bool { return changed[ref] })
 	for i := range p.Change {
 		switch ch := &p.Change[i]; ch.Ref.Kind {
 		case roleKind:

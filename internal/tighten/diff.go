@@ -7,6 +7,7 @@ import (
 	"strings"
 
 	"github.com/pmezard/go-difflib/difflib"
+	corev1 "k8s.io/api/core/v1"
 	rbacv1 "k8s.io/api/rbac/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"sigs.k8s.io/yaml"
@@ -86,8 +87,9 @@ func plainBinding(b *rbacv1.ClusterRoleBinding) *rbacv1.ClusterRoleBinding {
 	return out
 }
 
-// own leaves of the metadata what users write.
+// own leaves of the metadata what users write. What kubectl apply has noted for itself is of the object as it was.
 func own(m *metav1.ObjectMeta) {
+	delete(m.Annotations, corev1.LastAppliedConfigAnnotation)
 	*m = metav1.ObjectMeta{Namespace: m.Namespace, Name: m.Name, Labels: m.Labels, Annotations: m.Annotations}
 }
 

@@ -2,7 +2,6 @@ package tighten
 
 import (
 	"fmt"
-	"slices"
 
 	rbacv1 "k8s.io/api/rbac/v1"
 
@@ -32,14 +31,6 @@ func Observations(s Subject, items []v1alpha1.PermissionObservation) (*Evidence,
 		all.Merge(observation(s, o))
 	}
 	return all, names
-}
-
-// WithoutCovered leaves out the observation that was made for the subject by its first step, if it says that the granular verbs covered
-// all of its writes. Its rows add nothing then, and do not name all objects and namespaces.
-func WithoutCovered(s Subject, items []v1alpha1.PermissionObservation) []v1alpha1.PermissionObservation {
-	return slices.DeleteFunc(slices.Clone(items), func(o v1alpha1.PermissionObservation) bool {
-		return o.Labels[SubjectLabel] == s.ID() && o.Status.Refused == 0 && o.Status.Omitted == 0
-	})
 }
 
 // observed says how an observation is about a subject.

@@ -44,18 +44,6 @@ func TestObservations_AreMergedWithoutCountingTwice(t *testing.T) {
 	}
 }
 
-// TestWithoutCovered: the observation of the first step names no objects, and adds nothing while it has seen no refusal.
-func TestWithoutCovered(t *testing.T) {
-	s := mustSubject(t, operator)
-	own := observationOf("own")
-	own.Labels = map[string]string{SubjectLabel: s.ID()}
-	refused := *own.DeepCopy()
-	refused.Status.Refused = 1
-	if got := WithoutCovered(s, []v1alpha1.PermissionObservation{own, refused, observationOf("other")}); len(got) != 2 || got[0].Status.Refused != 1 {
-		t.Errorf("%+v", got)
-	}
-}
-
 func TestObservations_SayWhatTheyMissed(t *testing.T) {
 	none := observationOf("none")
 	none.Status = v1alpha1.PermissionObservationStatus{}

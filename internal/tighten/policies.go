@@ -53,7 +53,7 @@ func means(effect v1alpha1.PolicyEffect, on []string) string {
 			text += "; the subject may go on writing under its condition"
 		}
 		if slices.ContainsFunc(on, isGranular) {
-			text += "; the observation of --apply counts its verbs as held, and writes may depend on it after the second step"
+			text += "; an observation counts its verbs as held, and writes may depend on it after the second step"
 		}
 		return text
 	case v1alpha1.PolicyNoOpinion:

@@ -32,7 +32,7 @@ func TestK5_ATightenedSubjectIsToldOfPolicies(t *testing.T) {
 		decides, lost string // "" for nothing
 	}{
 		"allow of update":             {policyOf(allow, me, "apps/deployments", "update", "patch", "create"), `ConditionalPolicy "p", with Allow on update, patch of deployments.apps: writes that it allowed are in the evidence; the subject may go on writing under its condition`, ""},
-		"allow of a verb":             {policyOf(allow, me, "apps/*", "granular", "granular:scale"), `with Allow on granular, granular:scale of deployments.apps: writes that it allowed are in the evidence; the observation of --apply counts its verbs as held`, ""},
+		"allow of a verb":             {policyOf(allow, me, "apps/*", "granular", "granular:scale"), `with Allow on granular, granular:scale of deployments.apps: writes that it allowed are in the evidence; an observation counts its verbs as held`, ""},
 		"allow of create":             {policyOf(allow, me, "apps/deployments", "create", "delete"), "", ""},
 		"no opinion":                  {policyOf(none, me, "*/*", "granular:scale"), `with NoOpinion on granular:scale of deployments.apps: it takes away`, ""},
 		"deny of update":              {policyOf(deny, me, "apps/deployments", "update", "patch"), `with Deny on update, patch of deployments.apps: it denies before`, ""},

@@ -25,15 +25,15 @@ const (
 )
 
 const (
-	// SubjectLabel is on every object that was added for a subject, with the subject's ID as its value. It is for readers: everybody who may
-	// create Roles can set it, so that no decision depends on it.
+	// SubjectLabel is on every object to add, with the subject's ID as its value. It is for readers: everybody who may create Roles can set it,
+	// so that no decision depends on it.
 	SubjectLabel = "fieldperm.dev/tighten"
-	// AutoupdateAnnotation makes kube-apiserver write a default role or binding again when it starts.
-	AutoupdateAnnotation = "rbac.authorization.kubernetes.io/autoupdate"
+	// autoupdateAnnotation makes kube-apiserver write a default role or binding again when it starts.
+	autoupdateAnnotation = "rbac.authorization.kubernetes.io/autoupdate"
 	// subjectAnnotation has the subject, for readers.
 	subjectAnnotation = "fieldperm.dev/tighten-subject"
-	// SourceAnnotation of a copy names the role that it was made from.
-	SourceAnnotation = "fieldperm.dev/tighten-source"
+	// sourceAnnotation of a copy names the role that it was made from.
+	sourceAnnotation = "fieldperm.dev/tighten-source"
 )
 
 // Options of a proposal. The zero Options deny: no resource is decided by fieldperm, and nothing new is granted.
@@ -59,15 +59,11 @@ type Options struct {
 	Policies []v1alpha1.ConditionalPolicy
 	// Groups are those of a user, besides those in the evidence.
 	Groups []string
-	// Suffix ends the names of the objects to add. Without one, it is made of the subject, so that others can know the names beforehand.
-	Suffix string
 }
 
 // Proposal says which RBAC objects to add, and which to change, so that a subject needs no update and patch.
 type Proposal struct {
 	Subject Subject
-	// Suffix ends the names of the objects in Add.
-	Suffix string
 	// Add has the objects to add. Granular roles come before copies, roles before bindings.
 	Add rbac.Grants
 	// Change has the objects to change afterwards.
@@ -89,8 +85,6 @@ type Proposal struct {
 	Policies []string
 	// Notes explain decisions.
 	Notes []string
-	// Observe are the resources whose writes to observe before the changes are made.
-	Observe []v1alpha1.ResourceRule
 
 	before, after []Grant
 	// guarded are RBAC objects whose writes kube-apiserver may refuse after the changes. Losses says which rights are missing.
@@ -124,10 +118,7 @@ func Propose(s Subject, objects *rbac.Grants, evidence *Evidence, options Option
 	}
 	c := newCluster(objects)
 	groups := slices.Concat(options.Groups, slices.Sorted(maps.Keys(evidence.Groups)))
-	p := &Proposal{Subject: s, Suffix: options.Suffix, before: c.held(s, groups)}
-	if p.Suffix == "" {
-		p.Suffix = s.shortID()
-	}
+	p := &Proposal{Subject: s, before: c.held(s, groups)}
 	p.gaps(evidence, options.Decides)
 	p.also(evidence, &options)
 
@@ -138,8 +129,10 @@ func Propose(s Subject, objects *rbac.Grants, evidence *Evidence, options Option
 	granting.keep(p.granularName())
 	p.New = granting.missing
 	p.addGranular(granting.rules())
-	p.observe()
 	p.change(c, &options, granting)
+	if err := p.unique(); err != nil {
+		return nil, err
+	}
 	p.policies(&options, granting, groups)
 	if evidence.Denied > 0 {
 		p.Notes = append(p.Notes, fmt.Sprintf("%d observed writes were refused by fieldperm: they are no evidence", evidence.Denied))
@@ -175,36 +168,6 @@ func (p *Proposal) gaps(evidence *Evidence, decides func(Resource) Decides) {
 	}
 }
 
-// These are the limits of an observation: rules, and groups and resources of a rule.
-const (
-	maxObserve          = 64
-	maxObserveGroups    = 64
-	maxObserveResources = 128
-)
-
-// observe collects the resources that the subject itself may update now.
-func (p *Proposal) observe() {
-	for i := range p.before {
-		if p.before[i].Group != "" {
-			continue
-		}
-		for _, rule := range p.before[i].writes() {
-			names := withoutFinalizers(rule.Resources)
-			one := v1alpha1.ResourceRule{APIGroups: rule.APIGroups, Resources: names}
-			if len(names) > 0 && !slices.ContainsFunc(p.Observe, func(r v1alpha1.ResourceRule) bool {
-				return slices.Equal(r.APIGroups, one.APIGroups) && slices.Equal(r.Resources, one.Resources)
-			}) {
-				p.Observe = append(p.Observe, one)
-			}
-		}
-	}
-	if len(p.Observe) > maxObserve || slices.ContainsFunc(p.Observe, func(r v1alpha1.ResourceRule) bool {
-		return len(r.APIGroups) > maxObserveGroups || len(r.Resources) > maxObserveResources
-	}) {
-		p.Observe = []v1alpha1.ResourceRule{{APIGroups: []string{rbacv1.APIGroupAll}, Resources: []string{rbacv1.ResourceAll}}}
-	}
-}
-
 func (p *Proposal) meta(namespace, name string) metav1.ObjectMeta {
 	return metav1.ObjectMeta{
 		Namespace: namespace, Name: name,
@@ -214,7 +177,7 @@ func (p *Proposal) meta(namespace, name string) metav1.ObjectMeta {
 }
 
 // granularName is the name of the roles with granular verbs.
-func (p *Proposal) granularName() string { return p.Subject.objectName("granular-", p.Suffix) }
+func (p *Proposal) granularName() string { return p.Subject.objectName("granular-") }
 
 // addGranular adds one role and one binding for each scope.
 func (p *Proposal) addGranular(rules map[string][]rbacv1.PolicyRule) {
@@ -252,6 +215,18 @@ func (p *Proposal) bind(meta metav1.ObjectMeta, role Ref) {
 
 func typeMeta(kind string) metav1.TypeMeta {
 	return metav1.TypeMeta{APIVersion: rbacv1.SchemeGroupVersion.String(), Kind: kind}
+}
+
+// unique returns an error if two objects to add have one name, because the second would overwrite the first.
+func (p *Proposal) unique() error {
+	seen := map[Ref]bool{}
+	for _, named := range p.Added() {
+		if seen[named.Ref] {
+			return fmt.Errorf("%s is twice in the proposal: rename one of the roles or bindings that it is a copy of", named.Ref)
+		}
+		seen[named.Ref] = true
+	}
+	return nil
 }
 
 // Complete reports whether the evidence has no gap.

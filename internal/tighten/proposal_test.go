@@ -103,7 +103,7 @@ func TestPropose_CopiesASharedRole(t *testing.T) {
 func TestPropose_PinsDefaultsOfKubernetes(t *testing.T) {
 	yaml := strings.Replace(bound(deployments, ""), "{name: operator}, rules:", `{name: operator, annotations: {rbac.authorization.kubernetes.io/autoupdate: "true"}}, rules:`, 1)
 	p := propose(t, operator, grants(t, yaml), webLog)
-	if p.Change[0].RoleAfter.Annotations[AutoupdateAnnotation] != "false" {
+	if p.Change[0].RoleAfter.Annotations[autoupdateAnnotation] != "false" {
 		t.Error("kube-apiserver will write the role again")
 	}
 	has(t, strings.Join(p.Notes, "\n"), "one of Kubernetes' defaults")

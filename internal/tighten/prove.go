@@ -24,7 +24,7 @@ type Proof struct {
 // Prove finds the rights that a proposal adds. It looks only at the objects, not at how they were made. A granular verb is covered by
 // update or patch on the same resource and names, in the same namespace, and granular:creation by create, unless it may pass a barrier: then
 // only granular verbs cover it.
-// The objects are those without an --apply (apply.Before): what a proposal has added covers none of it.
+// What an earlier proposal has added covers none of it.
 func Prove(p *Proposal, objects *rbac.Grants, groups []string, barriers *Barriers) *Proof {
 	before := Held(p.without(objects), p.Subject, groups)
 	added := newCluster(&p.Add)
@@ -73,7 +73,7 @@ func (p *Proposal) without(objects *rbac.Grants) *rbac.Grants {
 	for _, named := range p.Added() {
 		own[named.Ref] = true
 	}
-	return Without(objects, func(ref Ref) bool { return own[ref] })
+	return without(objects, func(ref Ref) bool { return own[ref] })
 }
 
 // heldIn returns the rules that hold in a namespace, "" for all.

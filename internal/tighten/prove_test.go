@@ -29,7 +29,7 @@ func TestC2_ProveCountsNothingThatTheProposalAdded(t *testing.T) {
 			objects.ClusterRoles = append(objects.ClusterRoles, first.Add.ClusterRoles...)
 			objects.ClusterRoleBindings = append(objects.ClusterRoleBindings, first.Add.ClusterRoleBindings...)
 			if c.revoked {
-				objects = Without(objects, func(ref Ref) bool { return ref == Ref{clusterRoleBindingKind, "", "other"} })
+				objects = without(objects, func(ref Ref) bool { return ref == Ref{clusterRoleBindingKind, "", "other"} })
 			}
 			barriers := barriersOf(t, c.documents)
 			e, _ := collect(t, operator, log)
@@ -45,11 +45,11 @@ func TestC2_ProveCountsNothingThatTheProposalAdded(t *testing.T) {
 	}
 }
 
-// TestProve_NothingToChange: without a record, a proposal that takes nothing away is what is there already.
+// TestProve_NothingToChange: a proposal that takes nothing away is what is there already.
 func TestProve_NothingToChange(t *testing.T) {
 	objects := grants(t, bound(deployments, ""))
 	first := propose(t, operator, objects, webLog)
-	objects = Without(objects, func(ref Ref) bool { return ref.Kind == clusterRoleKind })
+	objects = without(objects, func(ref Ref) bool { return ref.Kind == clusterRoleKind })
 	objects.ClusterRoles = first.Add.ClusterRoles
 	objects.ClusterRoles = append(objects.ClusterRoles, *first.Change[0].RoleAfter)
 	objects.ClusterRoleBindings = append(objects.ClusterRoleBindings, first.Add.ClusterRoleBindings...)

@@ -91,8 +91,8 @@ func newCluster(objects *rbac.Grants) *cluster {
 	return c
 }
 
-// Without returns objects without some of them.
-func Without(objects *rbac.Grants, some func(Ref) bool) *rbac.Grants {
+// without returns objects without some of them.
+func without(objects *rbac.Grants, some func(Ref) bool) *rbac.Grants {
 	return &rbac.Grants{
 		Roles: slices.DeleteFunc(slices.Clone(objects.Roles), func(r rbacv1.Role) bool { return some(Ref{roleKind, r.Namespace, r.Name}) }),
 		ClusterRoles: slices.DeleteFunc(slices.Clone(objects.ClusterRoles), func(r rbacv1.ClusterRole) bool {

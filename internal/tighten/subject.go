@@ -125,14 +125,11 @@ func (s Subject) ID() string {
 // shortID is long enough for names of objects.
 func (s Subject) shortID() string { return s.ID()[:8] }
 
-// ObservationName returns the name of the PermissionObservation that is made for the subject.
-func (s Subject) ObservationName() string { return s.objectName("tighten-", s.shortID()) }
-
 // nameLength keeps names of objects readable.
 const nameLength = 100
 
-// objectName returns the name of an object about the subject: readable, and unique by the suffix.
-func (s Subject) objectName(prefix, suffix string) string {
+// objectName returns the name of an object about the subject: readable, and unique by its end.
+func (s Subject) objectName(prefix string) string {
 	var b strings.Builder
 	b.WriteString(prefix)
 	for _, c := range strings.ToLower(s.Namespace + "-" + s.Name) {
@@ -145,5 +142,5 @@ func (s Subject) objectName(prefix, suffix string) string {
 			break
 		}
 	}
-	return strings.Trim(b.String(), "-") + "-" + suffix
+	return strings.Trim(b.String(), "-") + "-" + s.shortID()
 }

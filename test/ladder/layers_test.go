@@ -63,7 +63,7 @@ var layers = []layer{
 	}},
 	// The code of the command lines, and controllers that watch services.
 	{"commands", []string{
-		"internal/diagnosis", "internal/generate", "internal/observation", "internal/policies", "internal/preflight", "internal/refusal", "internal/status", "internal/tighten/apply",
+		"internal/diagnosis", "internal/generate", "internal/observation", "internal/policies", "internal/preflight", "internal/refusal", "internal/status",
 	}},
 	// Everything that the webhook server runs, and the commands of the kubectl plugin. Neither imports the other.
 	{"server and plugin", []string{

@@ -5,7 +5,9 @@ package trial
 import (
 	"bytes"
 	"encoding/json"
+	"errors"
 	"fmt"
+	"io/fs"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -32,18 +34,18 @@ const (
 	added = "fieldperm.dev/tighten"
 )
 
-// proposal is what kubectl fieldperm tighten prints for a user.
+// proposal is what kubectl fieldperm tighten writes for a user.
 type proposal struct {
 	user string
 	// objects are those to add, then those to change.
 	objects []*unstructured.Unstructured
-	// remarks are the warnings of the command.
+	// remarks are the comments of the file that takes update and patch away.
 	remarks []string
 	// rows are what the observation saw the user write.
 	rows []v1alpha1.ObservedResource
 }
 
-// propose calls kubectl fieldperm tighten for each user in the status of the observation, and keeps what it prints. The objects of a user who
+// propose calls kubectl fieldperm tighten for each user in the status of the observation, and keeps what it writes. The objects of a user who
 // wrote only what fieldperm does not decide on are none.
 func (r *Run) propose(status *v1alpha1.PermissionObservationStatus) {
 	r.T.Helper()
@@ -60,17 +62,18 @@ func (r *Run) propose(status *v1alpha1.PermissionObservationStatus) {
 		if r.trial.Flags != nil {
 			arguments = append(arguments, r.trial.Flags(user)...)
 		}
-		out, remarks, err := r.kubectl(append(arguments, "-o", "yaml")...)
-		if err != nil {
-			text, _, _ := r.kubectl(arguments...)
-			r.T.Errorf("kubectl %s: %v\n%s\n%s", strings.Join(arguments, " "), err, remarks, text)
+		files := filepath.Join(r.Dir, "proposals", strings.ReplaceAll(user, ":", "_"))
+		if out, errs, err := r.kubectl(append(arguments, "--out", files)...); err != nil {
+			r.T.Errorf("kubectl %s: %v\n%s\n%s", strings.Join(arguments, " "), err, errs, out)
 			continue
 		}
 		// The proposal would refuse nothing of what it was made from.
 		if out, errs, err := r.kubectl(append(arguments, "--simulate", log)...); err != nil {
 			r.T.Errorf("kubectl %s --simulate: %v\n%s%s", strings.Join(arguments, " "), err, out, errs)
 		}
-		r.keepProposal(user, rows, out, remarks)
+		observed, err := json.Marshal(rows)
+		Must(r.T, err)
+		Must(r.T, os.WriteFile(files+".json", observed, 0o600))
 	}
 	if r.T.Failed() {
 		r.T.Fatal("there are no proposals for all users")
@@ -93,32 +96,27 @@ func (r *Run) kubectl(arguments ...string) (stdout, stderr string, err error) {
 	return out.String(), errs.String(), err
 }
 
-func (r *Run) keepProposal(user string, rows []v1alpha1.ObservedResource, objects, remarks string) {
-	r.T.Helper()
-	name := filepath.Join(r.Dir, "proposals", strings.ReplaceAll(user, ":", "_"))
-	observed, err := json.Marshal(rows)
-	Must(r.T, err)
-	for ending, content := range map[string]string{".yaml": objects, ".txt": remarks, ".json": string(observed)} {
-		Must(r.T, os.WriteFile(name+ending, []byte(content), 0o600))
-	}
-}
-
-// keptProposals reads what keepProposal wrote, in the order of the users.
+// keptProposals reads what propose wrote, in the order of the users.
 func keptProposals(t *testing.T, dir string) []*proposal {
 	t.Helper()
-	files, err := filepath.Glob(filepath.Join(dir, "proposals", "*.yaml"))
+	kept, err := filepath.Glob(filepath.Join(dir, "proposals", "*.json"))
 	Must(t, err)
 	var out []*proposal
-	for _, file := range files {
-		base := strings.TrimSuffix(file, ".yaml")
+	for _, file := range kept {
+		base := strings.TrimSuffix(file, ".json")
 		p := &proposal{user: strings.ReplaceAll(filepath.Base(base), "_", ":")}
-		content, err := os.ReadFile(file)
-		Must(t, err)
-		p.objects = documents(t, content)
-		remarks, err := os.ReadFile(base + ".txt")
-		Must(t, err)
-		p.remarks = strings.Split(strings.TrimSpace(string(remarks)), "\n")
-		rows, err := os.ReadFile(base + ".json")
+		for _, name := range []string{"1-add.yaml", "2-remove.yaml"} {
+			content, err := os.ReadFile(filepath.Join(base, name))
+			if errors.Is(err, fs.ErrNotExist) {
+				continue // There is nothing to add, or nothing to take away.
+			}
+			Must(t, err)
+			p.objects = append(p.objects, documents(t, content)...)
+			if name == "2-remove.yaml" {
+				p.remarks = strings.Split(string(content), "\n")
+			}
+		}
+		rows, err := os.ReadFile(file)
 		Must(t, err)
 		Must(t, json.Unmarshal(rows, &p.rows))
 		out = append(out, p)
@@ -135,6 +133,8 @@ func documents(t *testing.T, content []byte) []*unstructured.Unstructured {
 	for _, raw := range all {
 		object := &unstructured.Unstructured{}
 		Must(t, json.Unmarshal(raw, &object.Object))
+		// The proposal is for another cluster than the one it was made on.
+		object.SetResourceVersion("")
 		out = append(out, object)
 	}
 	return out

@@ -91,7 +91,7 @@ func lines(text []byte) []string { return slices.Sorted(strings.Lines(string(tex
 func (p *proposal) comment() string {
 	out := ""
 	for _, remark := range p.remarks {
-		if text, ok := strings.CutPrefix(remark, "warning: unused: "); ok {
+		if text, ok := strings.CutPrefix(remark, "# - "); ok && strings.HasSuffix(text, ", and no verb takes their place") {
 			out += fmt.Sprintf("# %s\n", text)
 		}
 	}
