@@ -100,6 +100,40 @@ func TestPropose_CopiesASharedRole(t *testing.T) {
 	}
 }
 
+// TestPropose_CopiesAClusterRoleThatIsBoundInANamespace: its administrator can bind any ClusterRole there whose rules it holds, and does not make
+// the proposal change an object of the whole cluster.
+func TestPropose_CopiesAClusterRoleThatIsBoundInANamespace(t *testing.T) {
+	inTeam := `{apiVersion: rbac.authorization.k8s.io/v1, kind: RoleBinding, metadata: {name: operator, namespace: team}, roleRef: {apiGroup: rbac.authorization.k8s.io, kind: ClusterRole, name: operator}, subjects: [{kind: ServiceAccount, namespace: ops, name: operator}]}`
+	role, whole, _ := strings.Cut(bound(deployments, ""), "---\n")
+	for name, test := range map[string]struct {
+		yaml    string
+		changes []Ref
+	}{
+		"in a namespace only":         {role + "---\n" + inTeam, []Ref{{roleBindingKind, "team", "operator"}}},
+		"in a namespace, and in all":  {role + "---\n" + inTeam + "\n---\n" + whole, []Ref{{clusterRoleBindingKind, "", "operator"}, {roleBindingKind, "team", "operator"}}},
+		"by ClusterRoleBindings only": {role + "---\n" + whole + "---\n" + strings.Replace(whole, "{name: operator}", "{name: again}", 1), []Ref{{clusterRoleKind, "", "operator"}}},
+		"a Role, which it can not be": {strings.NewReplacer("kind: ClusterRole, metadata: {name: operator}", "kind: Role, metadata: {name: operator, namespace: team}").Replace(role) + "---\n" + strings.Replace(inTeam, "kind: ClusterRole", "kind: Role", 1), []Ref{{roleKind, "team", "operator"}}},
+	} {
+		t.Run(name, func(t *testing.T) {
+			p := propose(t, operator, grants(t, test.yaml), webLog)
+			var changes []Ref
+			for i := range p.Change {
+				changes = append(changes, p.Change[i].Ref)
+			}
+			if !slices.Equal(changes, test.changes) {
+				t.Errorf("changes are %v, want %v", changes, test.changes)
+			}
+			copied := slices.ContainsFunc(p.Add.ClusterRoles, func(r rbacv1.ClusterRole) bool { return r.Annotations[sourceAnnotation] == "ClusterRole operator" })
+			if want := test.changes[0].Kind != clusterRoleKind && test.changes[0].Kind != roleKind; copied != want {
+				t.Errorf("copied: %t, want %t", copied, want)
+			}
+			if slices.ContainsFunc(p.after, func(g Grant) bool { return len(g.writes()) > 0 }) {
+				t.Errorf("update is still held: %+v", p.after)
+			}
+		})
+	}
+}
+
 func TestPropose_PinsDefaultsOfKubernetes(t *testing.T) {
 	yaml := strings.Replace(bound(deployments, ""), "{name: operator}, rules:", `{name: operator, annotations: {rbac.authorization.kubernetes.io/autoupdate: "true"}}, rules:`, 1)
 	p := propose(t, operator, grants(t, yaml), webLog)

@@ -218,7 +218,8 @@ func Unknown(objects *rbac.Grants, s Subject) error {
 	return fmt.Errorf("subject %q: no RoleBinding and no ClusterRoleBinding names it, so there is nothing to take from it: %s", s, cure)
 }
 
-// sharing says why a role cannot be changed for the subject alone, "" if it can.
+// sharing says why a role cannot be changed for the subject alone, "" if it can. A ClusterRole that is bound in a namespace cannot: who
+// administers a namespace may bind it there, and shall not make the proposal change an object of the whole cluster.
 func (c *cluster) sharing(role Ref, s Subject) string {
 	reason := ""
 	c.bindings(func(b boundRole) {
@@ -230,6 +231,9 @@ func (c *cluster) sharing(role Ref, s Subject) string {
 				reason = fmt.Sprintf("%s is bound to %s %q as well", role, named.Kind, named.Name)
 				return
 			}
+		}
+		if role.Kind == clusterRoleKind && b.binding.Namespace != "" {
+			reason = fmt.Sprintf("%s is of the whole cluster, and %s binds it in a namespace", role, b.binding)
 		}
 	})
 	r := c.cluster[role]
