@@ -45,6 +45,10 @@ func TestCanIGolden(t *testing.T) {
 			goldens[file] = true
 			t.Run(test.name+"/"+format, func(t *testing.T) {
 				code, stdout, stderr := execute(t, "", append([]string{"can-i", "--grants", "grants.yaml", "-o", format}, strings.Fields(test.args)...)...)
+				apart := strings.Replace(test.args, "deploy/web", "deploy web", 1)
+				if _, out, _ := execute(t, "", append([]string{"can-i", "--grants", "grants.yaml", "-o", format}, strings.Fields(apart)...)...); out != stdout {
+					t.Errorf("KIND NAME has another answer: %s", out)
+				}
 				// Conditions of files are not checked against types.
 				warned := strings.HasPrefix(stderr, "warning: ConditionalPolicy ") && strings.Contains(test.args, "--policies")
 				if code != test.code || stderr != "" && !warned {
@@ -72,6 +76,7 @@ func TestCanIRefuses(t *testing.T) {
 	for args, want := range map[string]string{
 		"patch deploy/web --field spec.replica" + files:                            `".spec" has no field "replica": use "replicas"`,
 		"patch deploy --field spec.replicas" + files:                               `"deploy" names no object: write KIND/NAME`,
+		"patch deploy/web web --field spec.replicas" + files:                       `are two objects: name one, as KIND NAME or KIND/NAME`,
 		"patch deploy/ --field spec.replicas" + files:                              `"deploy/" names no object`,
 		"patch deploy.spec/web --field spec.replicas" + files:                      `give the path with --field`,
 		"patch deploymints/web --field spec.replicas" + files:                      `use "deployments"`,

@@ -91,6 +91,14 @@ func TestWhyReadsStandardInput(t *testing.T) {
 	if code != 0 || stderr != "" || !strings.Contains(stdout, "The message does not name the namespace") {
 		t.Errorf("exit code %d, %s%s", code, stdout, stderr)
 	}
+	for _, args := range [][]string{{string(raw)}, strings.Fields(string(raw))} {
+		if code, as, stderr := execute(t, "", append([]string{"why", "--"}, args...)...); code != 0 || stderr != "" || as != stdout {
+			t.Errorf("as an argument: exit code %d, %s%s", code, as, stderr)
+		}
+	}
+	if code, _, stderr := execute(t, "", "why", "x", "-f", "why/verb.txt"); code != 2 || !strings.Contains(stderr, "give one of the two") {
+		t.Errorf("a message and a file: exit code %d, %s", code, stderr)
+	}
 }
 
 func TestStatusRefuses(t *testing.T) {

@@ -15,7 +15,7 @@ func NewCanICommand(streams genericiooptions.IOStreams) *cobra.Command {
 	// --as is the user that the answer is about. The requests to the cluster are sent as the user of the command.
 	o.cluster.Impersonate, o.cluster.ImpersonateGroup, o.cluster.ImpersonateUID, o.cluster.ImpersonateUserExtra = nil, nil, nil, nil
 	cmd := &cobra.Command{
-		Use:   "can-i (update | patch) KIND/NAME (--field PATH... | --list)",
+		Use:   "can-i (update | patch) (KIND NAME | KIND/NAME) (--field PATH... | --list)",
 		Short: "Ask whether a user may change fields of an object",
 		Long: `Ask whether a user may change fields of one object. The answer is yes if no value is refused, no if every other
 value is, or depends, with the conditions. It is not yes if barriers or conditions cannot be read.
@@ -38,10 +38,10 @@ Ends with 0 if every answer is yes, 1 if one is no or depends, 2 if the answer l
 
   # Decided from files alone.
   kubectl fieldperm can-i update deployments/web --field spec.replicas -f deployment.yaml --as alice --grants rbac.yaml`,
-		Args:          cobra.ExactArgs(2),
+		Args:          cobra.RangeArgs(2, 3),
 		SilenceErrors: true,
 		SilenceUsage:  true,
-		RunE:          func(cmd *cobra.Command, args []string) error { return o.run(cmd.Context(), args[0], args[1]) },
+		RunE:          onObject(func(cmd *cobra.Command, verb, object string) error { return o.run(cmd.Context(), verb, object) }),
 	}
 	flags := cmd.Flags()
 	flags.StringArrayVar(&o.fields, "field", nil, `field that is changed; repeatable`)

@@ -31,7 +31,7 @@ func NewConditionsCommand(streams genericiooptions.IOStreams) *cobra.Command {
 	// --as is the user that the list is about. The requests to the cluster are sent as the user of the command.
 	o.cluster.Impersonate, o.cluster.ImpersonateGroup, o.cluster.ImpersonateUID, o.cluster.ImpersonateUserExtra = nil, nil, nil, nil
 	cmd := &cobra.Command{
-		Use:   "conditions VERB RESOURCE[/NAME] [--as USER]",
+		Use:   "conditions VERB (RESOURCE [NAME] | RESOURCE/NAME) [--as USER]",
 		Short: "List the conditions under which a user may write",
 		Long: `List the ConditionalPolicies about a verb of a user on a resource, in the order in which they count: Deny,
 NoOpinion, Allow. What RBAC and other authorizers allow is not shown.
@@ -52,10 +52,10 @@ Ends with 0 if the list was written, 2 if not, as when nothing is about the requ
 
   # What do the webhooks of fieldperm-webhook say as well?
   kubectl fieldperm conditions update deployments/web -n shop --as scaler --authorization-config authorization.yaml`,
-		Args:          cobra.ExactArgs(2),
+		Args:          cobra.RangeArgs(2, 3),
 		SilenceErrors: true,
 		SilenceUsage:  true,
-		RunE:          func(cmd *cobra.Command, args []string) error { return o.run(cmd.Context(), args[0], args[1]) },
+		RunE:          onObject(func(cmd *cobra.Command, verb, object string) error { return o.run(cmd.Context(), verb, object) }),
 	}
 	flags := cmd.Flags()
 	flags.StringVar(&o.as, "as", "", `user to answer about, such as system:serviceaccount:NAMESPACE:NAME`)

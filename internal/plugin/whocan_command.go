@@ -11,7 +11,7 @@ import (
 func NewWhoCanCommand(streams genericiooptions.IOStreams) *cobra.Command {
 	o := &whoCan{inquirer: inquirer{options: options{streams: streams, cluster: genericclioptions.NewConfigFlags(true)}}}
 	cmd := &cobra.Command{
-		Use:   "who-can VERB KIND[/NAME] [--field PATH] [-n NAMESPACE | -A]",
+		Use:   "who-can VERB (KIND [NAME] | KIND/NAME) [--field PATH] [-n NAMESPACE | -A]",
 		Short: "List the subjects that may change a field",
 		Long: `List the users, groups and ServiceAccounts that may change a field, by which verbs and which bindings.
 
@@ -38,10 +38,10 @@ Ends with 0 if the answer is complete, also if no subject may, 2 if it lacks som
 
   # Which fields of a ConfigMap may each subject change? A page.
   kubectl fieldperm who-can update configmaps/settings -n shop -o html >settings.html`,
-		Args:          cobra.ExactArgs(2),
+		Args:          cobra.RangeArgs(2, 3),
 		SilenceErrors: true,
 		SilenceUsage:  true,
-		RunE:          func(cmd *cobra.Command, args []string) error { return o.run(cmd.Context(), args[0], args[1]) },
+		RunE:          onObject(func(cmd *cobra.Command, verb, object string) error { return o.run(cmd.Context(), verb, object) }),
 	}
 	flags := cmd.Flags()
 	flags.StringVar(&o.field, "field", "", `path of the field; all fields if not given`)

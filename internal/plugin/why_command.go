@@ -4,9 +4,11 @@ import (
 	"bufio"
 	"bytes"
 	"context"
+	"errors"
 	"fmt"
 	"io"
 	"os"
+	"strings"
 	"unicode"
 
 	"github.com/spf13/cobra"
@@ -25,13 +27,15 @@ var ErrNoRefusal error = negative("the input has no refusal of fieldperm, and no
 type asking struct {
 	options
 	all, who bool
+	// message is given in place of a file.
+	message string
 }
 
 // NewWhyCommand returns the why command. It writes the answer to the streams' Out. The caller handles errors and the exit code; see ExitCode.
 func NewWhyCommand(streams genericiooptions.IOStreams) *cobra.Command {
 	o := &asking{options: options{streams: streams, cluster: genericclioptions.NewConfigFlags(true), maxChecks: fieldperm.DefaultMaxChecks, instead: "give the message of the refusal"}}
 	cmd := &cobra.Command{
-		Use:   "why [-f FILE]",
+		Use:   "why [MESSAGE | -f FILE]",
 		Short: "Explain why a write was refused, and what would lift it",
 		Long: `Read the message of a refused write, and show which check failed, by which rule, and the least Role and RoleBinding
 that would lift it. The input is one of:
@@ -48,15 +52,24 @@ Ends with 0 if a refusal was found, 1 if there is none, 2 for an error.`,
 		Example: `  # Why was this refused?
   kubectl scale deployment web --replicas=5 2>&1 | kubectl fieldperm why -n shop
 
+  # The same, with the message as an argument.
+  kubectl fieldperm why 'deployments.apps "web" is forbidden: ...' -n shop
+
   # What was the last write that was refused, by the audit log?
   kubectl fieldperm why -f audit.log
 
   # Which users and groups could grant it?
   kubectl fieldperm why -f error.txt -n shop --who`,
-		Args:          cobra.NoArgs,
+		Args:          cobra.ArbitraryArgs,
 		SilenceErrors: true,
 		SilenceUsage:  true,
-		RunE:          func(cmd *cobra.Command, _ []string) error { return o.run(cmd.Context()) },
+		RunE: func(cmd *cobra.Command, args []string) error {
+			if len(args) > 0 && cmd.Flags().Changed("filename") {
+				return errors.New("a message and -f: give one of the two")
+			}
+			o.message = strings.Join(args, " ")
+			return o.run(cmd.Context())
+		},
 	}
 	flags := cmd.Flags()
 	flags.StringVarP(&o.file, "filename", "f", "-", `file with the message, the event or the review; - is standard input`)
@@ -126,6 +139,9 @@ func (o *asking) refusals(ctx context.Context) (found []refusal.Refusal, others 
 
 // input opens the file. A terminal that waits for a text looks as if nothing happened.
 func (o *asking) input() (in io.Reader, closeIn func(), err error) {
+	if o.message != "" {
+		return strings.NewReader(o.message), func() {}, nil
+	}
 	if o.file != "-" {
 		file, err := os.Open(o.file)
 		if err != nil {
