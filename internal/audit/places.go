@@ -4,6 +4,8 @@ import (
 	"slices"
 	"strings"
 
+	runtimeschema "k8s.io/apimachinery/pkg/runtime/schema"
+
 	"github.com/fieldperm/fieldperm/internal/spelling"
 	"github.com/fieldperm/fieldperm/schema"
 	"github.com/fieldperm/fieldperm/schema/endpoint"
@@ -70,6 +72,29 @@ func (k *Known) nearestVerb(name string) string {
 		return verbs.Prefix + near
 	}
 	return ""
+}
+
+// verbOfField returns the verb of the field with a name, and its path, "" if there is none: of several fields the least deep one. People take the name of a
+// field for its verb.
+func (k *Known) verbOfField(on []Resource, name string) (verb, field string) {
+	var at fieldpath.Pattern
+	for _, r := range on {
+		resource, _ := r.split()
+		for _, gvk := range k.kinds[runtimeschema.GroupResource{Group: r.Group, Resource: resource}] {
+			kind, err := k.compiled.Kind(gvk)
+			if err != nil {
+				continue
+			}
+			kind.Walk(func(p fieldpath.Pattern, n *schema.Node) {
+				last := len(p) - 1
+				if last < 0 || !strings.EqualFold(p[last].Name, name) || len(n.Permissions()) == 0 || at != nil && len(at) <= len(p) {
+					return
+				}
+				at, verb = slices.Clone(p), n.Permissions()[0].Base().String()
+			})
+		}
+	}
+	return verb, at.String()
 }
 
 // through returns the resources and subresources with which a resource is written and on which a verb has an effect.

@@ -33,6 +33,7 @@ func TestRolesRules(t *testing.T) {
 		"invalid-verb: not closed":                {rules: `{apiGroups: [apps], resources: [deployments], verbs: [granular, "granular:image(web"]}`, want: "error invalid-verb rules[0].verbs[1]", cure: "end it with"},
 		"no invalid-verb":                         {rules: `{apiGroups: [apps], resources: [deployments], verbs: [granular, "granular:image(web)"]}`},
 		"unknown-verb":                            {rules: `{apiGroups: [apps], resources: [deployments], verbs: [granular, "granular:imag(web)"]}`, want: "error unknown-verb rules[0].verbs[1]", cure: `"granular:image(web)"`},
+		"unknown-verb: a field":                   {rules: `{apiGroups: [apps], resources: [deployments], verbs: [granular, "granular:replicas"]}`, want: "error unknown-verb rules[0].verbs[1]", cure: `write "granular:scale", the verb of .spec.replicas`},
 		"unknown-verb, kinds missing":             {rules: `{apiGroups: [apps], resources: [deployments], verbs: [granular, "granular:imag"]}`, less: true, want: "warning unknown-verb rules[0].verbs[1]"},
 		"unknown-verb of others, in files":        {rules: `{apiGroups: [apps], resources: [deployments], verbs: [granular, "granular:other.com/budget"]}`, files: true, want: "note unknown-verb rules[0].verbs[1]", cure: "--crd"},
 		"the verb of creations is of no field":    {rules: `{apiGroups: [apps], resources: [deployments], verbs: [granular, create, "granular:creation"]}`},

@@ -88,7 +88,7 @@ func (c *reviewer) verb(path string, v verbs.Verb, rule *rbacv1.PolicyRule, on u
 	}
 	places, isKnown := c.known.all()[v.Name()]
 	if !isKnown {
-		c.unknownVerb(path, v)
+		c.unknownVerb(path, v, on.known)
 		return
 	}
 	instead, status := "", []Resource(nil)
@@ -186,9 +186,11 @@ func (c *reviewer) wildTakes(r Resource, v verbs.Verb) (instead string, takes bo
 }
 
 // unknownVerb is the rule unknown-verb.
-func (c *reviewer) unknownVerb(path string, v verbs.Verb) {
+func (c *reviewer) unknownVerb(path string, v verbs.Verb, on []Resource) {
 	level, cure := Error, "correct the verb, or install the custom resource that has it"
-	if near := c.known.nearestVerb(v.Name()); near != "" {
+	if of, field := c.known.verbOfField(on, v.Name()); of != "" {
+		cure = fmt.Sprintf("write %q, the verb of %s", of, field)
+	} else if near := c.known.nearestVerb(v.Name()); near != "" {
 		cure = fmt.Sprintf("write %q", near)
 		if v.HasParameter() {
 			cure = fmt.Sprintf("write %q", near+v.String()[strings.IndexByte(v.String(), '('):])
